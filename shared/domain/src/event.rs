@@ -1,0 +1,80 @@
+//! Events: facts that a command or a consumer produced, or that a source system handed in.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{EventId, Time};
+
+/// An event, as it is stored in the outbox and told to consumers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its own id, never the aggregate's: one order has many events.
+    pub event_id: EventId,
+    /// What happened, such as `EntitlementGranted`.
+    pub event_type: String,
+    /// The kind of thing it happened to.
+    pub aggregate_type: String,
+    /// The thing it happened to.
+    pub aggregate_id: String,
+    /// The aggregate's version after it; a source system's events have none.
+    pub version: Option<u64>,
+    /// When it happened.
+    pub occurred_at: Time,
+    /// When it was committed here; the same on every delivery, so that what is derived from it is the same too.
+    pub recorded_at: Time,
+    /// The caller's subject, for the audit trail.
+    pub actor: Option<String>,
+    /// W3C trace context of the request that caused it.
+    pub traceparent: Option<String>,
+    /// The type's own fields.
+    pub payload: Value,
+}
+
+/// What a decision may not make for itself: the time and an id. A new one for every attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Fresh {
+    /// The moment of the decision.
+    pub now: Time,
+    /// The id of the event that the decision may produce.
+    pub event_id: Uuid,
+}
+
+impl Fresh {
+    /// The clock's time and a new UUID v7. Only handlers call this.
+    pub fn new() -> Self {
+        Self { now: Time::now(), event_id: Uuid::now_v7() }
+    }
+}
+
+impl Default for Fresh {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Where an outbox entry stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum OutboxStatus {
+    /// Committed, not yet with every subscribed queue.
+    Pending,
+    /// A sweeper holds it.
+    InFlight,
+    /// Every subscribed queue acknowledged it.
+    Published,
+    /// Given up on; an operator's case.
+    Failed,
+}
+
+impl OutboxStatus {
+    /// The name as it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::InFlight => "IN_FLIGHT",
+            Self::Published => "PUBLISHED",
+            Self::Failed => "FAILED",
+        }
+    }
+}

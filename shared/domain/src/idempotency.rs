@@ -1,0 +1,83 @@
+//! What makes a repeated command recognisable: whose key it is, the key, and the request's fingerprint.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Who calls: a key belongs to its caller, so nobody can read or block another caller's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The token's `iss`.
+    pub issuer: String,
+    /// The token's `sub`.
+    pub subject: String,
+}
+
+/// The header `Idempotency-Key`: 1 to 255 visible ASCII characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey(String);
+
+/// The text cannot be an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 255 visible ASCII characters")]
+pub struct NotAKey;
+
+impl IdempotencyKey {
+    /// Takes 1 to 255 visible ASCII characters, as they are.
+    pub fn parse(text: &str) -> Result<Self, NotAKey> {
+        let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if visible && (1..=255).contains(&text.len()) { Ok(Self(text.to_owned())) } else { Err(NotAKey) }
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// SHA-256 over method, path and canonical body: equal for equal requests, and for no others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// Each part is preceded by its length, so that no two different requests feed the hash the same bytes.
+    pub fn of(method: &str, path: &str, canonical_body: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        for part in [method.as_bytes(), path.as_bytes(), canonical_body] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_1_to_255_visible_ascii_characters() {
+        let longest = "k".repeat(255);
+        let too_long = "k".repeat(256);
+        for text in ["k", "a#b/c%d", "!~", longest.as_str()] {
+            assert_eq!(IdempotencyKey::parse(text).expect("a key").as_str(), text);
+        }
+        for text in ["", " ", "a b", "a\t", "a\u{7f}", "ü", too_long.as_str()] {
+            assert_eq!(IdempotencyKey::parse(text), Err(NotAKey), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn moving_a_byte_from_one_part_to_the_next_changes_the_fingerprint() {
+        assert_ne!(Fingerprint::of("POST", "/a", b"b"), Fingerprint::of("POST", "/", b"ab"));
+        assert_ne!(Fingerprint::of("POST", "/a", b"b"), Fingerprint::of("POS", "T/a", b"b"));
+        assert_eq!(Fingerprint::of("POST", "/a", b"b"), Fingerprint::of("POST", "/a", b"b"));
+    }
+}

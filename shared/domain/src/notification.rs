@@ -1,0 +1,133 @@
+//! What is told: an event notification for a group, a notification for each of its recipients.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::{Audience, EventId, Time, UserId};
+
+/// What one event tells one audience group, and the state that the group shares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventNotification {
+    /// The event.
+    pub event_id: EventId,
+    /// Its type.
+    pub event_type: String,
+    /// The audience.
+    pub audience: Audience,
+    /// The group within the audience: a restaurant, an agency, one customer, all admins.
+    pub group: String,
+    /// What is shown, by locale.
+    pub texts: BTreeMap<String, Text>,
+    /// The event's own fields, for clients that render for themselves.
+    pub properties: Value,
+    /// One person's reading marks it read for the whole group.
+    pub shared_read: bool,
+    /// It can be acted on.
+    pub actionable: bool,
+    /// When the event was recorded.
+    pub created_at: Time,
+    /// Who of the group read it first, where reading is shared.
+    pub read_by: Option<ReadBy>,
+    /// Who acted on it first.
+    pub handled_by: Option<HandledBy>,
+}
+
+/// The text of an event notification in one locale.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    /// One line.
+    pub title: String,
+    /// The rest.
+    pub body: String,
+}
+
+/// Who read a notification, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadBy {
+    /// The reader.
+    pub user_id: UserId,
+    /// The reader's name at that time.
+    pub name: String,
+    /// When.
+    pub at: Time,
+}
+
+/// Who acted on a notification, how, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandledBy {
+    /// The actor.
+    pub user_id: UserId,
+    /// The actor's name at that time.
+    pub name: String,
+    /// What the actor did.
+    pub action_type: String,
+    /// When.
+    pub at: Time,
+}
+
+/// One event notification for one recipient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// Derived from event and recipient, see [`notification_id`].
+    pub notification_id: Uuid,
+    /// The recipient's audience, which is the notification's type.
+    pub audience: Audience,
+    /// The recipient.
+    pub user_id: UserId,
+    /// The event.
+    pub event_id: EventId,
+    /// The group whose event notification it shows.
+    pub group: String,
+    /// When the event was recorded.
+    pub created_at: Time,
+    /// When this recipient read it.
+    pub read_at: Option<Time>,
+}
+
+/// The id of the notification of one event for one recipient.
+///
+/// It has the layout of a UUID v7: the event's recorded time, then bits of a hash of event and recipient. So the
+/// same event and recipient always give the same id, which is what makes a repeated fan-out write nothing, and
+/// ids sort by time, which is what makes the inbox one query.
+pub fn notification_id(event_id: &EventId, recorded_at: Time, audience: Audience, user_id: &UserId) -> Uuid {
+    let mut hash = Sha256::new();
+    for part in [event_id.as_str(), audience.as_str(), user_id.as_str()] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let digest = hash.finalize();
+    let mut bits = [0_u8; 10];
+    bits.copy_from_slice(&digest[..10]);
+    let millis = u64::try_from(recorded_at.as_millis()).unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &bits).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(event: &str, at: &str, user: &str) -> Uuid {
+        notification_id(
+            &EventId::parse(event).expect("an event id"),
+            Time::parse(at).expect("a time"),
+            Audience::Customer,
+            &UserId::parse(user).expect("a user id"),
+        )
+    }
+
+    #[test]
+    fn the_same_event_and_recipient_always_give_the_same_id() {
+        assert_eq!(id("e", "2026-01-01T00:00:00Z", "u"), id("e", "2026-01-01T00:00:00Z", "u"));
+        assert_ne!(id("e", "2026-01-01T00:00:00Z", "u"), id("e", "2026-01-01T00:00:00Z", "v"));
+        assert_ne!(id("e", "2026-01-01T00:00:00Z", "u"), id("f", "2026-01-01T00:00:00Z", "u"));
+    }
+
+    #[test]
+    fn ids_sort_by_the_time_the_event_was_recorded() {
+        assert!(id("z", "2026-01-01T00:00:00.001Z", "u") < id("a", "2026-01-01T00:00:00.002Z", "u"));
+    }
+}

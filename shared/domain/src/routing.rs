@@ -1,0 +1,152 @@
+//! Routing as data: which audiences hear of which event, and which queues therefore get it.
+//!
+//! The relay asks [`Routes::queues`], the fan-out asks [`Routes::route`]; both read the one reviewed file
+//! `routing.toml`.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::Audience;
+
+/// All routes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Routes {
+    route: Vec<Route>,
+}
+
+/// Who of one audience hears of one event type, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// The event type.
+    pub event_type: String,
+    /// The audience.
+    pub audience: Audience,
+    /// Who of the audience.
+    pub who: Who,
+    /// One person's reading marks it read for the whole group.
+    pub shared_read: bool,
+    /// It can be acted on.
+    pub actionable: bool,
+}
+
+/// Who of an audience is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Who {
+    /// The one user whom this field of the payload names.
+    User(String),
+}
+
+/// A consumer's queue, by the name that its setting and its template entry carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Queue {
+    /// The fan-out's queue for one audience.
+    Fanout(Audience),
+}
+
+impl Queue {
+    /// The variable that holds the queue's URL.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Fanout(Audience::Customer) => "BELFRY_FANOUT_CUSTOMER_QUEUE_URL",
+            Self::Fanout(Audience::RestaurantUser) => "BELFRY_FANOUT_RESTAURANT_USER_QUEUE_URL",
+            Self::Fanout(Audience::AgencyUser) => "BELFRY_FANOUT_AGENCY_USER_QUEUE_URL",
+            Self::Fanout(Audience::AdminUser) => "BELFRY_FANOUT_ADMIN_USER_QUEUE_URL",
+        }
+    }
+
+    /// The audience, where the queue belongs to one.
+    pub fn audience(self) -> Option<Audience> {
+        match self {
+            Self::Fanout(audience) => Some(audience),
+        }
+    }
+}
+
+/// The routing file says something twice, or cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRouting {
+    /// Not the shape of a routing file; the message names the line.
+    #[error("routing.toml: {0}")]
+    Unreadable(#[from] toml::de::Error),
+    /// Two routes for the same event type and audience.
+    #[error("routing.toml: {event_type} is routed to {audience} twice")]
+    Twice {
+        /// The event type.
+        event_type: String,
+        /// The audience.
+        audience: Audience,
+    },
+}
+
+static ROUTES: LazyLock<Result<Routes, BadRouting>> = LazyLock::new(|| Routes::parse(include_str!("../routing.toml")));
+
+impl Routes {
+    /// The routes of this build, read once.
+    pub fn load() -> Result<&'static Self, &'static BadRouting> {
+        ROUTES.as_ref()
+    }
+
+    /// Reads a routing file.
+    pub fn parse(file: &str) -> Result<Self, BadRouting> {
+        let routes: Self = toml::from_str(file)?;
+        let mut seen = BTreeSet::new();
+        for route in &routes.route {
+            if !seen.insert((&route.event_type, route.audience)) {
+                return Err(BadRouting::Twice { event_type: route.event_type.clone(), audience: route.audience });
+            }
+        }
+        Ok(routes)
+    }
+
+    /// How this audience hears of this event type, if it does.
+    pub fn route(&self, event_type: &str, audience: Audience) -> Option<&Route> {
+        self.route.iter().find(|route| route.event_type == event_type && route.audience == audience)
+    }
+
+    /// The queues that are subscribed to this event type.
+    pub fn queues(&self, event_type: &str) -> impl Iterator<Item = Queue> {
+        self.route.iter().filter(move |route| route.event_type == event_type).map(|route| Queue::Fanout(route.audience))
+    }
+
+    /// Every queue that is subscribed to anything.
+    pub fn all_queues(&self) -> BTreeSet<Queue> {
+        self.route.iter().map(|route| Queue::Fanout(route.audience)).collect()
+    }
+
+    /// Every route, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Route> {
+        self.route.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_routing_file_of_this_build_is_readable() {
+        let routes = Routes::load().expect("routes");
+        let route = routes.route("EntitlementGranted", Audience::Customer).expect("a route");
+        assert_eq!(route.who, Who::User("user_id".to_owned()));
+        assert_eq!(routes.queues("EntitlementGranted").collect::<Vec<_>>(), [Queue::Fanout(Audience::Customer)]);
+        assert_eq!(routes.queues("NobodyKnowsThis").count(), 0);
+    }
+
+    #[test]
+    fn a_mistake_names_its_line() {
+        let file = "[[route]]\nevent_type = \"E\"\naudience = \"NOBODY\"\n";
+        let problem = Routes::parse(file).expect_err("an unknown audience").to_string();
+        assert!(problem.contains("line 3"), "{problem}");
+    }
+
+    #[test]
+    fn a_route_given_twice_is_refused() {
+        let route = "[[route]]\nevent_type = \"E\"\naudience = \"CUSTOMER\"\nwho = { user = \"u\" }\nshared_read = false\nactionable = false\n";
+        assert!(matches!(Routes::parse(&format!("{route}{route}")), Err(BadRouting::Twice { .. })));
+    }
+}
