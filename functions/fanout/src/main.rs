@@ -1,1 +1,16 @@
-fn main(){}
+//! The Lambda behind the audience queues.
+
+use fanout::Fanout;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    runtime::log_as_json();
+    let aws = runtime::aws().await;
+    let fanout = Fanout::new(&runtime::Settings::from_env(), ledger::Ledger::new(runtime::dynamodb(&aws)))?;
+    let fanout = &fanout;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
+        Ok::<_, Error>(fanout.handle(event.payload).await)
+    }))
+    .await
+}

@@ -1,1 +1,20 @@
-fn main(){}
+//! The Lambda behind the events table's stream.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use outbox_stream::OutboxStream;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    runtime::log_as_json();
+    let aws = runtime::aws().await;
+    let relay = OutboxStream::new(
+        &runtime::Settings::from_env(),
+        ledger::Ledger::new(runtime::dynamodb(&aws)),
+        aws_sdk_sqs::Client::new(&aws),
+    )?;
+    let relay = &relay;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
+        Ok::<_, Error>(relay.handle(event.payload).await)
+    }))
+    .await
+}

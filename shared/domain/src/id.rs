@@ -17,9 +17,8 @@ pub const LONGEST: usize = 128;
 pub struct NotAnId;
 
 fn parse(text: String) -> Result<String, NotAnId> {
-    let visible = |c: char| {
-        !matches!(c.general_category_group(), GeneralCategoryGroup::Other | GeneralCategoryGroup::Separator)
-    };
+    let visible =
+        |c: char| !matches!(c.general_category_group(), GeneralCategoryGroup::Other | GeneralCategoryGroup::Separator);
     let length = text.chars().count();
     if (1..=LONGEST).contains(&length) && text.chars().all(visible) { Ok(text) } else { Err(NotAnId) }
 }
@@ -95,7 +94,11 @@ impl Line {
     pub fn parse(text: impl Into<String>) -> Result<Self, NotALine> {
         let text = text.into();
         let fits = (1..=256).contains(&text.chars().count());
-        if fits && !text.trim().is_empty() && !text.chars().any(char::is_control) { Ok(Self(text)) } else { Err(NotALine) }
+        if fits && !text.trim().is_empty() && !text.chars().any(char::is_control) {
+            Ok(Self(text))
+        } else {
+            Err(NotALine)
+        }
     }
 
     /// The line as text.

@@ -117,7 +117,11 @@ impl RecipientDetails {
         };
         let is_restaurant = user_type == Audience::RestaurantUser;
         let is_agency = user_type == Audience::AgencyUser;
-        check(self.restaurant_id.is_some() == is_restaurant, "restaurant_id", "RESTAURANT_USER must have one, nobody else may");
+        check(
+            self.restaurant_id.is_some() == is_restaurant,
+            "restaurant_id",
+            "RESTAURANT_USER must have one, nobody else may",
+        );
         check(self.agency_id.is_some() == is_agency, "agency_id", "AGENCY_USER must have one, nobody else may");
         check(self.push_tokens.len() <= 20, "push_tokens", "at most 20");
         check(self.preferences.len() <= 100, "preferences", "at most 100");
@@ -179,11 +183,14 @@ checked_text! {
 fn is_email(text: &str) -> bool {
     let visible = text.len() <= 254 && text.chars().all(|c| !c.is_control() && !c.is_whitespace());
     let parts = text.rsplit_once('@');
-    visible && parts.is_some_and(|(local, host)| {
-        (1..=64).contains(&local.len()) && !local.contains(['<', '>', ',', ';', '"', '(', ')', '@'])
-            && host.split('.').count() > 1 && host.split('.').all(|label| !label.is_empty())
-            && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'))
-    })
+    visible
+        && parts.is_some_and(|(local, host)| {
+            (1..=64).contains(&local.len())
+                && !local.contains(['<', '>', ',', ';', '"', '(', ')', '@'])
+                && host.split('.').count() > 1
+                && host.split('.').all(|label| !label.is_empty())
+                && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'))
+        })
 }
 
 fn is_e164(text: &str) -> bool {
@@ -222,7 +229,9 @@ mod tests {
     #[test]
     fn a_preference_names_a_channel_or_all_of_them() {
         let parse = |channel: &str| {
-            serde_json::from_value::<Preference>(serde_json::json!({"event_type": "*", "channel": channel, "enabled": false}))
+            serde_json::from_value::<Preference>(
+                serde_json::json!({"event_type": "*", "channel": channel, "enabled": false}),
+            )
         };
         assert_eq!(parse("SMS").expect("a preference").channel, ChannelChoice::One(Channel::Sms));
         assert_eq!(parse("*").expect("a preference").channel, ChannelChoice::Every(Star::Star));
@@ -231,7 +240,8 @@ mod tests {
 
     #[test]
     fn only_staff_belong_to_a_restaurant_or_an_agency() {
-        let details: RecipientDetails = serde_json::from_value(serde_json::json!({"name": "N", "restaurant_id": "r"})).expect("details");
+        let details: RecipientDetails =
+            serde_json::from_value(serde_json::json!({"name": "N", "restaurant_id": "r"})).expect("details");
         assert!(details.misfits(Audience::RestaurantUser).is_empty());
         assert_eq!(details.misfits(Audience::Customer)[0].0, "restaurant_id");
         assert_eq!(details.misfits(Audience::AgencyUser).len(), 2);

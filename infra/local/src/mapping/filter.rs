@@ -94,33 +94,19 @@ enum Comparison {
 impl Fields {
     fn parse(field: &str, pattern: &Value) -> Result<Self, FilterError> {
         let Some(object) = pattern.as_object().filter(|object| !object.is_empty()) else {
-            return Err(malformed(
-                field,
-                "an object with at least one field",
-                pattern,
-            ));
+            return Err(malformed(field, "an object with at least one field", pattern));
         };
-        let mut fields = Self {
-            all: Vec::new(),
-            any_of: Vec::new(),
-        };
+        let mut fields = Self { all: Vec::new(), any_of: Vec::new() };
         for (name, inner) in object {
             let field = format!("{field}.{name}");
             if name == "$or" {
-                let alternatives = inner
-                    .as_array()
-                    .filter(|alternatives| alternatives.len() >= 2);
+                let alternatives = inner.as_array().filter(|alternatives| alternatives.len() >= 2);
                 let Some(alternatives) = alternatives else {
                     return Err(malformed(&field, "a list of two or more objects", inner));
                 };
-                fields.any_of = alternatives
-                    .iter()
-                    .map(|one| Self::parse(&field, one))
-                    .collect::<Result<_, _>>()?;
+                fields.any_of = alternatives.iter().map(|one| Self::parse(&field, one)).collect::<Result<_, _>>()?;
             } else {
-                fields
-                    .all
-                    .push((name.clone(), Pattern::parse(&field, inner)?));
+                fields.all.push((name.clone(), Pattern::parse(&field, inner)?));
             }
         }
         Ok(fields)
@@ -133,9 +119,7 @@ impl Fields {
         {
             return items.iter().any(|item| self.matches(Some(item)));
         }
-        self.all
-            .iter()
-            .all(|(name, pattern)| pattern.matches(value.and_then(|value| value.get(name))))
+        self.all.iter().all(|(name, pattern)| pattern.matches(value.and_then(|value| value.get(name))))
             && (self.any_of.is_empty() || self.any_of.iter().any(|fields| fields.matches(value)))
     }
 }
@@ -144,16 +128,10 @@ impl Pattern {
     fn parse(field: &str, pattern: &Value) -> Result<Self, FilterError> {
         match pattern {
             Value::Object(_) => Fields::parse(field, pattern).map(Self::Nested),
-            Value::Array(tests) if !tests.is_empty() => tests
-                .iter()
-                .map(|test| Test::parse(field, test))
-                .collect::<Result<_, _>>()
-                .map(Self::OneOf),
-            _ => Err(malformed(
-                field,
-                "an object, or a list of at least one value",
-                pattern,
-            )),
+            Value::Array(tests) if !tests.is_empty() => {
+                tests.iter().map(|test| Test::parse(field, test)).collect::<Result<_, _>>().map(Self::OneOf)
+            }
+            _ => Err(malformed(field, "an object, or a list of at least one value", pattern)),
         }
     }
 
@@ -174,57 +152,37 @@ impl Test {
         }
     }
 
-    fn parse_operator(
-        field: &str,
-        test: &Value,
-        object: &Map<String, Value>,
-    ) -> Result<Self, FilterError> {
+    fn parse_operator(field: &str, test: &Value, object: &Map<String, Value>) -> Result<Self, FilterError> {
         let mut entries = object.iter();
         let (Some((operator, operand)), None) = (entries.next(), entries.next()) else {
-            return Err(malformed(
-                field,
-                "an object with exactly one operator",
-                test,
-            ));
+            return Err(malformed(field, "an object with exactly one operator", test));
         };
-        let text = || {
-            operand
-                .as_str()
-                .map(str::to_owned)
-                .ok_or_else(|| malformed(field, "a text to compare with", test))
-        };
+        let text =
+            || operand.as_str().map(str::to_owned).ok_or_else(|| malformed(field, "a text to compare with", test));
         match operator.as_str() {
             "prefix" => text().map(Self::Prefix),
             "suffix" => text().map(Self::Suffix),
             "equals-ignore-case" => text().map(Self::EqualsIgnoreCase),
             "anything-but" => Self::parse_anything_but(field, operand),
-            "numeric" => parse_numeric(operand).map(Self::Numeric).ok_or_else(|| {
-                malformed(field, "a comparison such as [\">\", 0, \"<=\", 5]", operand)
-            }),
+            "numeric" => parse_numeric(operand)
+                .map(Self::Numeric)
+                .ok_or_else(|| malformed(field, "a comparison such as [\">\", 0, \"<=\", 5]", operand)),
             "exists" => match operand {
                 Value::Bool(exists) => Ok(Self::Exists(*exists)),
                 _ => Err(malformed(field, "true or false", operand)),
             },
-            unknown => Err(FilterError::UnknownOperator {
-                field: field.to_owned(),
-                operator: unknown.to_owned(),
-            }),
+            unknown => Err(FilterError::UnknownOperator { field: field.to_owned(), operator: unknown.to_owned() }),
         }
     }
 
     fn parse_anything_but(field: &str, operand: &Value) -> Result<Self, FilterError> {
+        let alike = |values: &[Value]| values.iter().all(Value::is_string) || values.iter().all(Value::is_number);
         match operand {
             Value::Object(_) => match Self::parse(field, operand)? {
                 Self::Prefix(prefix) => Ok(Self::AnythingButPrefix(prefix)),
                 _ => Err(malformed(field, "a prefix inside anything-but", operand)),
             },
-            Value::Array(refused)
-                if !refused.is_empty()
-                    && (refused.iter().all(Value::is_string)
-                        || refused.iter().all(Value::is_number)) =>
-            {
-                Ok(Self::AnythingBut(refused.clone()))
-            }
+            Value::Array(refused) if !refused.is_empty() && alike(refused) => Ok(Self::AnythingBut(refused.clone())),
             Value::String(_) | Value::Number(_) => Ok(Self::AnythingBut(vec![operand.clone()])),
             _ => Err(malformed(field, "texts only or numbers only", operand)),
         }
@@ -243,18 +201,14 @@ impl Test {
         match self {
             // Lambda compares exact numbers as they are written: 300 is not 300.0. `numeric` compares values.
             Self::Equals(exact) => leaf == exact,
-            Self::EqualsIgnoreCase(exact) => {
-                text.is_some_and(|text| text.to_lowercase() == exact.to_lowercase())
-            }
+            Self::EqualsIgnoreCase(exact) => text.is_some_and(|text| text.to_lowercase() == exact.to_lowercase()),
             Self::Prefix(prefix) => text.is_some_and(|text| text.starts_with(prefix)),
             Self::Suffix(suffix) => text.is_some_and(|text| text.ends_with(suffix)),
             Self::AnythingBut(refused) => !refused.contains(leaf),
             Self::AnythingButPrefix(prefix) => !text.is_some_and(|text| text.starts_with(prefix)),
-            Self::Numeric(bounds) => leaf.as_f64().is_some_and(|number| {
-                bounds
-                    .iter()
-                    .all(|(comparison, bound)| comparison.holds(number, *bound))
-            }),
+            Self::Numeric(bounds) => leaf
+                .as_f64()
+                .is_some_and(|number| bounds.iter().all(|(comparison, bound)| comparison.holds(number, *bound))),
             Self::Exists(wanted) => *wanted,
         }
     }
@@ -311,11 +265,7 @@ fn any_leaf(value: &Value, test: &dyn Fn(&Value) -> bool) -> bool {
 }
 
 fn malformed(field: &str, expected: &'static str, found: &Value) -> FilterError {
-    FilterError::Malformed {
-        field: field.to_owned(),
-        expected,
-        found: found.clone(),
-    }
+    FilterError::Malformed { field: field.to_owned(), expected, found: found.clone() }
 }
 
 #[cfg(test)]
@@ -324,128 +274,51 @@ mod tests {
     use serde_json::json;
 
     fn filter(pattern: &Value) -> Filter {
-        Filter::parse(&pattern.to_string()).unwrap()
+        Filter::parse(&pattern.to_string()).expect("a pattern")
     }
 
     fn refusal(pattern: &str) -> String {
-        Filter::parse(pattern).unwrap_err().to_string()
+        Filter::parse(pattern).expect_err(pattern).to_string()
     }
 
     #[test]
     fn each_operator_matches_as_lambda_documents_it() {
-        let rows = [
-            // (test, values that match, values that do not)
-            (
-                json!("a"),
-                vec![json!("a"), json!(["b", "a"])],
-                vec![json!("A"), json!(null), json!({"a": "a"})],
-            ),
-            (json!(""), vec![json!("")], vec![json!(null), json!([])]),
-            (
-                json!(null),
-                vec![json!(null)],
-                vec![json!(""), json!("null")],
-            ),
-            (
-                json!(true),
-                vec![json!(true)],
-                vec![json!("true"), json!(false)],
-            ),
-            (
-                json!(300),
-                vec![json!(300)],
-                vec![json!(300.0), json!("300")],
-            ),
-            (
-                json!({"prefix": "us-"}),
-                vec![json!("us-east-1")],
-                vec![json!("eu-us-1"), json!(1)],
-            ),
-            (
-                json!({"suffix": ".png"}),
-                vec![json!("a.png")],
-                vec![json!("png.a")],
-            ),
-            (
-                json!({"equals-ignore-case": "Alice"}),
-                vec![json!("aLICE")],
-                vec![json!("Alic")],
-            ),
-            (
-                json!({"anything-but": "a"}),
-                vec![json!("b"), json!(1), json!(["a", "b"])],
-                vec![json!("a"), json!(["a"])],
-            ),
-            (
-                json!({"anything-but": ["a", "b"]}),
-                vec![json!("c")],
-                vec![json!("a"), json!("b")],
-            ),
-            (
-                json!({"anything-but": [1, 2]}),
-                vec![json!(3)],
-                vec![json!(1)],
-            ),
-            (
-                json!({"anything-but": {"prefix": "a"}}),
-                vec![json!("ba")],
-                vec![json!("ab")],
-            ),
-            (
-                json!({"numeric": ["=", 100]}),
-                vec![json!(100), json!(100.0)],
-                vec![json!("100"), json!(99)],
-            ),
-            (
-                json!({"numeric": [">", 10, "<=", 20]}),
-                vec![json!(20), json!(10.5)],
-                vec![json!(10), json!(21)],
-            ),
-            (
-                json!({"numeric": ["<", 0]}),
-                vec![json!(-1)],
-                vec![json!(0)],
-            ),
-            (
-                json!({"exists": true}),
-                vec![json!(0), json!(null), json!(["x"])],
-                vec![json!({"x": 1}), json!([])],
-            ),
-            (
-                json!({"exists": false}),
-                vec![json!({"x": 1})],
-                vec![json!(0), json!(null)],
-            ),
-        ];
-        for (test, matching, others) in rows {
-            let filter = filter(&json!({"field": [test]}));
-            for value in matching {
-                assert!(
-                    filter.matches(&json!({"field": value})),
-                    "{test} should match {value}"
-                );
+        let table = r#"
+            "a"                               | "a", ["b", "a"]      | "A", null, {"a": "a"}
+            ""                                | ""                   | null, []
+            null                              | null                 | "", "null"
+            true                              | true                 | "true", false
+            300                               | 300                  | 300.0, "300"
+            {"prefix": "us-"}                 | "us-east-1"          | "eu-us-1", 1
+            {"suffix": ".png"}                | "a.png"              | "png.a"
+            {"equals-ignore-case": "Alice"}   | "aLICE"              | "Alic"
+            {"anything-but": "a"}             | "b", 1, ["a", "b"]   | "a", ["a"]
+            {"anything-but": ["a", "b"]}      | "c"                  | "a", "b"
+            {"anything-but": [1, 2]}          | 3                    | 1
+            {"anything-but": {"prefix": "a"}} | "ba"                 | "ab"
+            {"numeric": ["=", 100]}           | 100, 100.0           | "100", 99
+            {"numeric": [">", 10, "<=", 20]}  | 20, 10.5             | 10, 21
+            {"numeric": ["<", 0]}             | -1                   | 0
+            {"exists": true}                  | 0, null, ["x"]       | {"x": 1}, []
+            {"exists": false}                 | {"x": 1}             | 0, null"#;
+        for row in table.trim().lines() {
+            let columns: Vec<_> = row.split('|').map(|cell| format!("[{cell}]")).collect();
+            let [test, matching, others] = &columns[..] else { panic!("{row}") };
+            let values = |cell: &str| serde_json::from_str::<Vec<Value>>(cell).expect("values");
+            let filter = Filter::parse(&format!(r#"{{"field": {test}}}"#)).expect("a pattern");
+            for value in values(matching) {
+                assert!(filter.matches(&json!({"field": value})), "{test} should match {value}");
             }
-            for value in others {
-                assert!(
-                    !filter.matches(&json!({"field": value})),
-                    "{test} should not match {value}"
-                );
+            for value in values(others) {
+                assert!(!filter.matches(&json!({"field": value})), "{test} matches {value}");
             }
         }
     }
 
     #[test]
     fn only_exists_false_matches_a_field_that_is_not_there() {
-        for test in [
-            json!("a"),
-            json!(null),
-            json!({"anything-but": "a"}),
-            json!({"exists": true}),
-        ] {
-            assert!(
-                !filter(&json!({"field": [test]})).matches(&json!({"other": 1})),
-                "{test}"
-            );
+        for test in [json!("a"), json!(null), json!({"anything-but": "a"}), json!({"exists": true})] {
+            assert!(!filter(&json!({"field": [test]})).matches(&json!({"other": 1})), "{test}");
         }
         assert!(filter(&json!({"field": [{"exists": false}]})).matches(&json!({"other": 1})));
         assert!(filter(&json!({"outer": {"field": [{"exists": false}]}})).matches(&json!({})));
@@ -453,9 +326,7 @@ mod tests {
 
     #[test]
     fn fields_are_joined_by_and_and_values_by_or() {
-        let filter = filter(
-            &json!({"eventName": ["INSERT", "MODIFY"], "dynamodb": {"Keys": {"id": {"S": ["1"]}}}}),
-        );
+        let filter = filter(&json!({"eventName": ["INSERT", "MODIFY"], "dynamodb": {"Keys": {"id": {"S": ["1"]}}}}));
         let record = |name: &str, id: &str| json!({"eventName": name, "dynamodb": {"Keys": {"id": {"S": id}}}});
         assert!(filter.matches(&record("INSERT", "1")));
         assert!(filter.matches(&record("MODIFY", "1")));
@@ -489,55 +360,22 @@ mod tests {
 
     #[test]
     fn a_mistake_is_named_with_its_field() {
-        let rows = [
-            (
-                r#"{"a": {"b": [{"prefx": "x"}]}}"#,
-                r#"$.a.b: unknown operator "prefx""#,
-            ),
-            (
-                r#"{"a": [{"wildcard": "x*"}]}"#,
-                r#"$.a: unknown operator "wildcard""#,
-            ),
-            (
-                r#"{"a": "x"}"#,
-                r#"$.a: expected an object, or a list of at least one value, found "x""#,
-            ),
-            (
-                r#"{"a": []}"#,
-                "$.a: expected an object, or a list of at least one value, found []",
-            ),
-            (
-                "{}",
-                "$: expected an object with at least one field, found {}",
-            ),
-            (
-                r#"{"$or": [{"a": [1]}]}"#,
-                r#"$.$or: expected a list of two or more objects, found [{"a":[1]}]"#,
-            ),
-            (
-                r#"{"a": [{"exists": "yes"}]}"#,
-                r#"$.a: expected true or false, found "yes""#,
-            ),
-            (
-                r#"{"a": [{"anything-but": ["x", 1]}]}"#,
-                r#"$.a: expected texts only or numbers only, found ["x",1]"#,
-            ),
-        ];
-        for (pattern, message) in rows {
-            assert_eq!(refusal(pattern), message);
+        let table = r#"
+            {"a": {"b": [{"prefx": "x"}]}}      | $.a.b: unknown operator "prefx"
+            {"a": [{"wildcard": "x*"}]}         | $.a: unknown operator "wildcard"
+            {"a": "x"}                          | $.a: expected an object, or a list of at least one value, found "x"
+            {"a": []}                           | $.a: expected an object, or a list of at least one value, found []
+            {}                                  | $: expected an object with at least one field, found {}
+            {"$or": [{"a": [1]}]}               | $.$or: expected a list of two or more objects, found [{"a":[1]}]
+            {"a": [{"exists": "yes"}]}          | $.a: expected true or false, found "yes"
+            {"a": [{"anything-but": ["x", 1]}]} | $.a: expected texts only or numbers only, found ["x",1]"#;
+        for row in table.trim().lines() {
+            let (pattern, message) = row.split_once('|').expect("two columns");
+            assert_eq!(refusal(pattern), message.trim());
         }
-        for numeric in [
-            "[]",
-            r#"["~", 1]"#,
-            r#"[">"]"#,
-            r#"["<", 5, ">", 0]"#,
-            r#"[">", "0"]"#,
-        ] {
+        for numeric in ["[]", r#"["~", 1]"#, r#"[">"]"#, r#"["<", 5, ">", 0]"#, r#"[">", "0"]"#] {
             let refusal = refusal(&format!(r#"{{"a": [{{"numeric": {numeric}}}]}}"#));
-            assert!(
-                refusal.starts_with("$.a: expected a comparison such as"),
-                "{refusal}"
-            );
+            assert!(refusal.starts_with("$.a: expected a comparison such as"), "{refusal}");
         }
         assert!(refusal("{").starts_with("the pattern is not JSON: "));
     }

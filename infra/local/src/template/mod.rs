@@ -1,0 +1,166 @@
+//! Reads `infra/template.yaml`, the template that is deployed, into what the local host acts on.
+//!
+//! Tables, queues, functions and event source mappings come from here and from nowhere else, so what
+//! runs on a laptop is what is deployed. A mistake stops the start and is named by its path in the
+//! template: a misspelt mapping property passes SAM's linters and would otherwise only be missed in
+//! production. What has no meaning on one machine (policies, alarms, backups) is skipped, by name;
+//! resources that would act in AWS but that this file does not read are refused.
+
+mod error;
+mod event;
+mod function;
+mod intrinsic;
+mod node;
+mod queue;
+mod queue_mapping;
+mod schedule_mapping;
+mod scope;
+mod stream_mapping;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use error::{Problem, TemplateError, UnresolvedVariable};
+pub use function::Function;
+pub use queue::{Queue, Redrive};
+pub use queue_mapping::QueueMapping;
+pub use schedule_mapping::ScheduleMapping;
+pub use stream_mapping::{StartingPosition, StreamMapping};
+pub use table::{AttributeType, Index, KeySchema, Projection, StreamView, Table};
+pub use value::{Reference, Value};
+
+use node::Node;
+use scope::Scope;
+use std::collections::BTreeMap;
+
+/// What the template declares, in the order in which it does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template {
+    /// Every `AWS::DynamoDB::Table`.
+    pub tables: Vec<Table>,
+    /// Every `AWS::SQS::Queue`.
+    pub queues: Vec<Queue>,
+    /// Every `AWS::Serverless::Function`.
+    pub functions: Vec<Function>,
+}
+
+/// Resources that would run or store something in AWS, and that have a form which is read here.
+const REFUSED: [&str; 6] = [
+    "AWS::DynamoDB::GlobalTable",
+    "AWS::Events::Rule",
+    "AWS::Lambda::EventSourceMapping",
+    "AWS::Lambda::Function",
+    "AWS::Scheduler::Schedule",
+    "AWS::Serverless::SimpleTable",
+];
+
+impl Template {
+    /// Reads a template. `parameters` holds the values of its parameters, where they differ from
+    /// their defaults, and of the pseudo parameters that it uses (`AWS::StackName`, `AWS::Region`, …).
+    ///
+    /// # Errors
+    /// At the first mistake; the error names the entry by its path.
+    pub fn parse(yaml: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
+        let yaml = yaml_serde::from_str(yaml)?;
+        let scope = Scope::read(&yaml, parameters)?;
+        let root = Node::root(&yaml, &scope);
+        let globals = root.get("Globals")?.map_or(Ok(None), |globals| globals.get("Function"))?;
+
+        let mut template = Self { tables: Vec::new(), queues: Vec::new(), functions: Vec::new() };
+        let mut functions = Vec::new();
+        for (logical_id, resource) in root.need("Resources")?.entries()? {
+            let kind = resource.need("Type")?;
+            match kind.text()?.as_str() {
+                "AWS::DynamoDB::Table" => {
+                    let table = Table::read(logical_id, unconditional(&resource)?)?;
+                    let others = template.tables.iter().map(|other| (&other.name, &other.logical_id));
+                    named_once(&resource, &table.name, others)?;
+                    template.tables.push(table);
+                }
+                "AWS::SQS::Queue" => {
+                    let queue = Queue::read(logical_id, unconditional(&resource)?)?;
+                    let others = template.queues.iter().map(|other| (&other.name, &other.logical_id));
+                    named_once(&resource, &queue.name, others)?;
+                    template.queues.push(queue);
+                }
+                "AWS::Serverless::Function" => functions.push((logical_id, resource)),
+                refused if REFUSED.contains(&refused) => {
+                    return Err(kind.error(Problem::Unsupported));
+                }
+                _ => {}
+            }
+        }
+        // A mapping is checked against its table or queue, which may stand below it.
+        for (logical_id, resource) in functions {
+            let function = Function::read(logical_id, unconditional(&resource)?, globals.as_ref(), &template)?;
+            template.functions.push(function);
+        }
+        Ok(template)
+    }
+
+    /// The table with this logical id.
+    pub fn table(&self, logical_id: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.logical_id == logical_id)
+    }
+
+    /// The queue with this logical id.
+    pub fn queue(&self, logical_id: &str) -> Option<&Queue> {
+        self.queues.iter().find(|queue| queue.logical_id == logical_id)
+    }
+
+    /// The variables that a function starts with. `overrides` replace what the template says, by
+    /// name; `locate` tells what exists only once it has been created (URLs, ARNs), while names are
+    /// filled in from the template.
+    ///
+    /// # Errors
+    /// When a variable that is not overridden refers to something that `locate` does not know: the
+    /// template may use resources that do not exist on one machine as long as nobody needs them.
+    pub fn environment(
+        &self,
+        function: &Function,
+        overrides: &BTreeMap<String, String>,
+        locate: impl Fn(&Reference) -> Option<String>,
+    ) -> Result<BTreeMap<String, String>, UnresolvedVariable> {
+        let known = |reference: &Reference| match reference {
+            Reference::TableName(id) => self.table(id).map(|table| table.name.clone()),
+            Reference::QueueName(id) => self.queue(id).map(|queue| queue.name.clone()),
+            created => locate(created),
+        };
+        let mut environment = BTreeMap::new();
+        for (variable, value) in &function.environment {
+            if !overrides.contains_key(variable) {
+                let text = value.resolve(known).map_err(|reference| UnresolvedVariable {
+                    function: function.logical_id.clone(),
+                    variable: variable.clone(),
+                    reference: reference.clone(),
+                })?;
+                environment.insert(variable.clone(), text);
+            }
+        }
+        environment.extend(overrides.clone());
+        Ok(environment)
+    }
+}
+
+/// A condition would decide per deployment whether the resource is there; nothing here evaluates it.
+fn unconditional<'n, 'a>(resource: &'n Node<'a>) -> Result<&'n Node<'a>, TemplateError> {
+    match resource.get("Condition")? {
+        Some(condition) => Err(condition.error(Problem::Unsupported)),
+        None => Ok(resource),
+    }
+}
+
+/// Two resources with one name would silently be one and the same here; AWS refuses the second.
+fn named_once<'o>(
+    resource: &Node<'_>,
+    name: &str,
+    mut others: impl Iterator<Item = (&'o String, &'o String)>,
+) -> Result<(), TemplateError> {
+    match others.find(|(other, _)| *other == name) {
+        Some((_, taken_by)) => {
+            Err(resource.error(Problem::NameTaken { name: name.to_owned(), taken_by: taken_by.clone() }))
+        }
+        None => Ok(()),
+    }
+}

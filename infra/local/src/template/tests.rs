@@ -1,0 +1,317 @@
+//! The real template gives the numbers that stand in it, and each kind of mistake is named by its path.
+
+use super::*;
+use crate::mapping::Schedule;
+
+/// Small, complete, and written so that each test can spoil one line of it.
+const SMALL: &str = r#"
+Parameters:
+  LogLevel: { Type: String, Default: info, AllowedValues: [info, debug] }
+  Secret: { Type: String }
+Globals:
+  Function:
+    Timeout: 20
+    Environment: { Variables: { LOG: !Ref LogLevel, SHARED: all } }
+Resources:
+  Relay:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: relay } }
+    Properties:
+      Timeout: 30
+      MemorySize: 512
+      Environment:
+        Variables:
+          TABLE: !Ref Events
+          QUEUE: !Ref Work
+          SHARED: mine
+          BOTH: !Sub ["${Events}/${Work.Arn}/${where}/${!where}", { where: !Ref AWS::Region }]
+          LONG: { "Fn::GetAtt": [Work, QueueName] }
+          SOCKET: !Sub "https://${WebSocketApi}.execute-api.${AWS::Region}.amazonaws.com"
+      Events:
+        Outbox:
+          Type: DynamoDB
+          Properties:
+            Stream: !GetAtt Events.StreamArn
+            StartingPosition: LATEST
+            BatchSize: 50
+            MaximumRetryAttempts: -1
+            BisectBatchOnFunctionError: true
+            FilterCriteria: { Filters: [{ Pattern: '{"eventName": ["INSERT"]}' }] }
+            DestinationConfig: { OnFailure: { Destination: !GetAtt Dead.Arn } }
+        Messages:
+          Type: SQS
+          Properties: { Queue: !GetAtt Work.Arn, BatchSize: 10 }
+        Sweep:
+          Type: ScheduleV2
+          Properties: { ScheduleExpression: rate(5 minutes), Input: '{"sweep": true}' }
+        Sleeping:
+          Type: Schedule
+          Properties: { Schedule: rate(1 minute), Enabled: false }
+  Events:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      AttributeDefinitions: [{ AttributeName: id, AttributeType: S }]
+      KeySchema: [{ AttributeName: id, KeyType: HASH }]
+      StreamSpecification: { StreamViewType: NEW_IMAGE }
+  Work:
+    Type: AWS::SQS::Queue
+    Properties:
+      QueueName: work
+      VisibilityTimeout: "60"
+      RedrivePolicy: { deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 5 }
+  Dead:
+    Type: AWS::SQS::Queue
+    Properties: { QueueName: !Sub "${AWS::StackName}-dead" }
+  WebSocketApi:
+    Type: AWS::ApiGatewayV2::Api
+"#;
+
+fn parameters() -> BTreeMap<String, String> {
+    let pseudo = [("AWS::StackName", "stack"), ("AWS::Region", "eu-west-1"), ("AWS::AccountId", "000000000000")];
+    pseudo.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+fn small() -> Template {
+    Template::parse(SMALL, &parameters()).expect("a template")
+}
+
+/// The message for the small template with one piece replaced.
+fn spoilt(piece: &str, replacement: &str) -> String {
+    assert!(SMALL.contains(piece), "{piece} is not in the template");
+    Template::parse(&SMALL.replacen(piece, replacement, 1), &parameters()).expect_err("a mistake").to_string()
+}
+
+fn function<'a>(template: &'a Template, logical_id: &str) -> &'a Function {
+    template.functions.iter().find(|function| function.logical_id == logical_id).expect(logical_id)
+}
+
+#[test]
+fn the_template_that_is_deployed_is_read_with_its_numbers() {
+    let template = Template::parse(include_str!("../../../template.yaml"), &parameters()).expect("a template");
+
+    let events = template.table("EventsTable").expect("EventsTable");
+    assert_eq!(events.name, "stack-events");
+    assert_eq!(events.key, KeySchema { hash: "event_id".to_owned(), range: None });
+    assert_eq!(events.stream, Some(StreamView::NewImage));
+    assert_eq!(events.ttl.as_deref(), Some("expires_at"));
+    let by_aggregate = events.indexes.iter().find(|index| index.name == "by_aggregate").expect("the index");
+    assert_eq!(by_aggregate.key.range.as_deref(), Some("sequence"));
+    assert!(matches!(&by_aggregate.projection, Projection::Include(names) if names.len() == 4));
+
+    let queue = template.queue("FanoutCustomerQueue").expect("FanoutCustomerQueue");
+    assert_eq!((queue.name.as_str(), queue.visibility_timeout), ("stack-fanout-customer", 180));
+    let redrive = queue.redrive.as_ref().expect("a redrive policy");
+    assert_eq!(redrive.dead_letter_queue, "FanoutCustomerDeadLetterQueue");
+    assert_eq!(redrive.max_receive_count, 5);
+    assert_eq!(template.queue("RelayFailuresQueue").expect("RelayFailuresQueue").retention, 1_209_600);
+
+    let relay = function(&template, "OutboxStreamFunction");
+    assert_eq!((relay.binary.as_str(), relay.timeout), ("outbox-stream", 30));
+    let [outbox] = relay.streams.as_slice() else { panic!("one stream") };
+    assert_eq!((outbox.table.as_str(), outbox.starting_position), ("EventsTable", StartingPosition::TrimHorizon));
+    assert_eq!((outbox.batch_size, outbox.parallelization_factor), (100, 2));
+    assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (Some(10), Some(3600)));
+    assert!(outbox.bisect && outbox.report_batch_item_failures);
+    assert_eq!(outbox.on_failure.as_deref(), Some("RelayFailuresQueue"));
+    assert!(outbox.filters[0].matches(&serde_json::json!({"eventName": "INSERT"})));
+    assert!(!outbox.filters[0].matches(&serde_json::json!({"eventName": "MODIFY"})));
+
+    let [customer] = function(&template, "FanoutFunction").queues.as_slice() else { panic!("one queue") };
+    assert_eq!((customer.queue.as_str(), customer.batch_size), ("FanoutCustomerQueue", 10));
+    assert_eq!(customer.maximum_concurrency, Some(10));
+    assert!(function(&template, "ApiFunction").http && !relay.http);
+}
+
+#[test]
+fn what_is_not_written_is_what_aws_would_take() {
+    let template = small();
+    assert_eq!(template.table("Events").expect("Events").name, "stack-Events");
+    let dead = template.queue("Dead").expect("Dead");
+    assert_eq!((dead.visibility_timeout, dead.retention, dead.delay, dead.receive_wait), (30, 345_600, 0, 0));
+    let outbox = &template.functions[0].streams[0];
+    assert_eq!((outbox.batching_window, outbox.parallelization_factor), (0, 1));
+    assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (None, None));
+    assert!(!outbox.report_batch_item_failures);
+    assert_eq!(template.functions[0].queues[0].maximum_concurrency, None);
+}
+
+#[test]
+fn a_schedule_is_read_and_a_disabled_one_left_out() {
+    let template = small();
+    let [sweep] = template.functions[0].schedules.as_slice() else { panic!("one schedule") };
+    assert_eq!(sweep.schedule, Schedule::parse("rate(5 minutes)").expect("a schedule"));
+    assert_eq!(sweep.input, Some(serde_json::json!({"sweep": true})));
+}
+
+#[test]
+fn the_environment_is_resolved_once_urls_are_known() {
+    let template = small();
+    let overrides = BTreeMap::from([("SOCKET".to_owned(), "http://local".to_owned())]);
+    let environment = template.environment(&template.functions[0], &overrides, |reference| match reference {
+        Reference::QueueUrl(id) => Some(format!("http://queue/{id}")),
+        Reference::QueueArn(id) => Some(format!("arn:{id}")),
+        _ => None,
+    });
+    let expected = [
+        ("BOTH", "stack-Events/arn:Work/eu-west-1/${where}"),
+        ("LOG", "info"),
+        ("LONG", "work"),
+        ("QUEUE", "http://queue/Work"),
+        ("SHARED", "mine"),
+        ("SOCKET", "http://local"),
+        ("TABLE", "stack-Events"),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    assert_eq!(environment, Ok(expected));
+}
+
+#[test]
+fn a_reference_that_means_nothing_locally_fails_only_when_it_is_needed() {
+    let template = small();
+    let relay = &template.functions[0];
+    let located = |reference: &Reference| match reference {
+        Reference::Other { .. } => None,
+        known => Some(known.to_string()),
+    };
+    let error = template.environment(relay, &BTreeMap::new(), located).expect_err("a mistake");
+    assert_eq!(
+        error.to_string(),
+        "Relay: the variable SOCKET needs WebSocketApi, which is not known here: override it by name"
+    );
+}
+
+/// Checks a table of two lines a row: what is written instead of what, and then the message.
+fn each_is_named(section: &str, table: &str) {
+    let lines: Vec<_> = table.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    for row in lines.chunks(2) {
+        let [change, message] = row else { panic!("{row:?} lacks its message") };
+        let (piece, replacement) = change.split_once(" => ").expect("piece => replacement");
+        assert_eq!(spoilt(piece, replacement), format!("{section}{message}"));
+    }
+}
+
+#[test]
+fn a_mistake_in_a_mapping_is_named_by_its_path() {
+    let table = r#"
+        BatchSize: 50 => BatchSize: many
+          Outbox.Properties.BatchSize: expected a whole number from 1 to 10000, found "many"
+        BatchSize: 50 => BatchSize: 0
+          Outbox.Properties.BatchSize: expected a whole number from 1 to 10000, found 0
+        BatchSize: 50 => ParallelizationFactor: 11
+          Outbox.Properties.ParallelizationFactor: expected a whole number from 1 to 10, found 11
+        BatchSize: 50 => TumblingWindowInSeconds: 5
+          Outbox.Properties.TumblingWindowInSeconds: is not supported by the local host
+        BatchSize: 50 => MaximumRecordAgeInSeconds: 5
+          Outbox.Properties.MaximumRecordAgeInSeconds: expected -1 or a whole number from 60 to 604800, found 5
+        BisectBatchOnFunctionError => BisectBatchOnFunctionErorr
+          Outbox.Properties.BisectBatchOnFunctionErorr: unknown property
+        StartingPosition: LATEST => StartingPosition: NOW
+          Outbox.Properties.StartingPosition: expected TRIM_HORIZON or LATEST, found "NOW"
+        StartingPosition: LATEST => Enabled: true
+          Outbox.Properties.StartingPosition: is missing
+        Stream: !GetAtt Events.StreamArn => Stream: !Ref Events
+          Outbox.Properties.Stream: expected the StreamArn of a table of this template, found !Ref "Events"
+        StreamSpecification: { StreamViewType: NEW_IMAGE } => BillingMode: PAY_PER_REQUEST
+          Outbox.Properties.Stream: Events has no stream: its StreamSpecification is missing
+        ["INSERT"] => [{"prefx": "I"}]
+          Outbox.Properties.FilterCriteria.Filters[0].Pattern: $.eventName: unknown operator "prefx"
+        Destination: !GetAtt Dead.Arn => Destination: !Ref Dead
+          Outbox.Properties.DestinationConfig.OnFailure.Destination: expected the Arn of a queue of this template, found !Ref "Dead"
+        Type: SQS => Type: SNS
+          Messages.Type: expected DynamoDB, SQS, HttpApi, Schedule or ScheduleV2, found "SNS"
+        BatchSize: 10 => BatchSize: 11
+          Messages.Properties.BatchSize: expected a whole number from 1 to 10, found 11
+        BatchSize: 10 => BatchSize: 10001, MaximumBatchingWindowInSeconds: 1
+          Messages.Properties.BatchSize: expected a whole number from 1 to 10000, found 10001
+        VisibilityTimeout: "60" => VisibilityTimeout: 29
+          Messages.Properties.Queue: Work hides a message for 29 s, which is below the function's timeout of 30 s
+        BatchSize: 10 => ScalingConfig: { MaximumConcurrency: 1 }
+          Messages.Properties.ScalingConfig.MaximumConcurrency: expected a whole number from 2 to 1000, found 1
+        rate(5 minutes) => rate(5 minute)
+          Sweep.Properties.ScheduleExpression: rate: expected the unit minutes, hours or days, found "minute"
+    "#;
+    each_is_named("Resources.Relay.Properties.Events.", table);
+}
+
+#[test]
+fn a_reference_to_nothing_is_named_by_its_path() {
+    let table = r#"
+        TABLE: !Ref Events => TABLE: !Ref Event
+          refers to Event, which is neither a parameter nor a resource of this template
+        TABLE: !Ref Events => TABLE: !GetAtt Event.Arn
+          refers to Event, which is neither a parameter nor a resource of this template
+        TABLE: !Ref Events => TABLE: !Sub "a-${Event}"
+          refers to Event, which is neither a parameter nor a resource of this template
+        TABLE: !Ref Events => TABLE: !GetAtt Events.Name
+          refers to Name of Events, which has no such attribute
+        TABLE: !Ref Events => TABLE: !Join [a, [b]]
+          expected Ref, GetAtt or Sub, found the function Join
+        TABLE: !Ref Events => TABLE: !Sub "${Events"
+          expected a } for every ${, found "${Events"
+        TABLE: !Ref Events => TABLE: !Ref Secret
+          refers to Secret, which has no value: it has no default and none was handed in
+        TABLE: !Ref Events => TABLE: !Ref AWS::Partition
+          refers to AWS::Partition, which has no value: it has no default and none was handed in
+    "#;
+    each_is_named("Resources.Relay.Properties.Environment.Variables.TABLE: ", table);
+}
+
+#[test]
+fn a_mistake_in_a_resource_is_named_by_its_path() {
+    let table = r#"
+        maxReceiveCount: 5 => maxReceiveCount: 1001
+          Resources.Work.Properties.RedrivePolicy.maxReceiveCount: expected a whole number from 1 to 1000, found 1001
+        deadLetterTargetArn: !GetAtt Dead.Arn => deadLetterTargetArn: !GetAtt Deda.Arn
+          Resources.Work.Properties.RedrivePolicy.deadLetterTargetArn: refers to Deda, which is neither a parameter nor a resource of this template
+        QueueName: work => FifoQueue: true
+          Resources.Work.Properties.FifoQueue: is not supported by the local host
+        QueueName: work => QueueName: !Ref Events
+          Resources.Work.Properties.QueueName: expected a text known from the parameters alone, found Events
+        QueueName: work => QueueName: stack-dead
+          Resources.Dead: is named stack-dead, as is Work
+        AttributeType: S => AttributeType: T
+          Resources.Events.Properties.AttributeDefinitions[0].AttributeType: expected S or N or B, found "T"
+        KeySchema: [{ AttributeName: id => KeySchema: [{ AttributeName: ID
+          Resources.Events.Properties.AttributeDefinitions: ID has to stand both in a key schema and in the attribute definitions
+        StreamSpecification: => StreamSpecifcation:
+          Resources.Events.Properties.StreamSpecifcation: unknown property
+        Binary: relay => Bin: relay
+          Resources.Relay.Metadata.BuildProperties.Binary: is missing
+        AWS::ApiGatewayV2::Api => AWS::Lambda::EventSourceMapping
+          Resources.WebSocketApi.Type: is not supported by the local host
+        Timeout: 20 => Timeout: 901
+          Globals.Function.Timeout: expected a whole number from 1 to 900, found 901
+        Default: info => Default: loud
+          Parameters.LogLevel: expected info or debug, found "loud"
+    "#;
+    each_is_named("", table);
+}
+
+#[test]
+fn a_value_for_a_parameter_that_is_not_declared_is_refused() {
+    let mut parameters = parameters();
+    parameters.insert("LogLevle".to_owned(), "debug".to_owned());
+    let error = Template::parse(SMALL, &parameters).expect_err("a mistake");
+    assert_eq!(error.to_string(), "Parameters.LogLevle: a value was handed in, and the template has no such parameter");
+}
+
+#[test]
+fn a_value_handed_in_wins_over_the_default() {
+    let mut parameters = parameters();
+    parameters.insert("LogLevel".to_owned(), "debug".to_owned());
+    let template = Template::parse(SMALL, &parameters).expect("a template");
+    let log = template.functions[0].environment["LOG"].resolve(|_| None);
+    assert_eq!(log, Ok("debug".to_owned()));
+}
+
+#[test]
+fn a_resource_that_may_not_be_there_is_refused() {
+    let error = spoilt("Type: AWS::SQS::Queue", "Type: AWS::SQS::Queue\n    Condition: Sometimes");
+    assert_eq!(error, "Resources.Work.Condition: is not supported by the local host");
+}
+
+#[test]
+fn a_key_that_stands_twice_is_refused() {
+    let error = spoilt("BatchSize: 50", "BatchSize: 50\n            BatchSize: 60");
+    assert!(error.contains("duplicate entry with key \"BatchSize\""), "{error}");
+}

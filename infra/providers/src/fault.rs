@@ -1,0 +1,120 @@
+//! How a provider can be told to misbehave (the body of the local host's `POST /local/faults`), and for how long.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A provider, named by the channel it serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Target {
+    /// SES v2.
+    Email,
+    /// AWS End User Messaging.
+    Sms,
+    /// Firebase Cloud Messaging.
+    Push,
+    /// Slack's incoming webhooks.
+    Slack,
+    /// Stripe's payment intents and refunds.
+    Payment,
+}
+
+/// What the provider does with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It works.
+    Ok,
+    /// It fails inside (500) and does nothing: a failure that counts as an attempt.
+    Error,
+    /// It refuses for good: rejected mail, invalid number, dead push token, unknown webhook, declined card.
+    Reject,
+    /// It throttles or is out of reach (429, 503) and does nothing.
+    Unavailable,
+    /// It takes the request, does nothing, and holds the answer for 30 s or until the client hangs up.
+    Timeout,
+    /// It does what was asked, then breaks the connection without a byte of answer.
+    DropAnswer,
+}
+
+/// An order to misbehave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// Which provider.
+    pub target: Target,
+    /// What it does.
+    pub mode: Mode,
+    /// For how many requests, after which it works again; without it, until told otherwise.
+    pub times: Option<u32>,
+}
+
+/// The faults in force, at most one for each provider.
+#[derive(Default)]
+pub(crate) struct Faults(HashMap<Target, Fault>);
+
+impl Faults {
+    pub(crate) fn set(&mut self, fault: Fault) {
+        self.0.insert(fault.target, fault);
+    }
+
+    /// What the next request to `target` will meet. Does not count.
+    pub(crate) fn mode(&self, target: Target) -> Mode {
+        match self.0.get(&target) {
+            None | Some(Fault { times: Some(0), .. }) => Mode::Ok,
+            Some(fault) => fault.mode,
+        }
+    }
+
+    /// Counts one request to `target` against its fault.
+    pub(crate) fn count(&mut self, target: Target) {
+        if let Some(Fault { times: Some(left), .. }) = self.0.get_mut(&target) {
+            *left = left.saturating_sub(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(mode: Mode, times: Option<u32>) -> Fault {
+        Fault { target: Target::Sms, mode, times }
+    }
+
+    fn next(faults: &mut Faults, target: Target) -> Mode {
+        let mode = faults.mode(target);
+        faults.count(target);
+        mode
+    }
+
+    #[test]
+    fn a_counted_fault_ends_and_touches_no_other_provider() {
+        let mut faults = Faults::default();
+        faults.set(fault(Mode::Error, Some(2)));
+        assert_eq!(next(&mut faults, Target::Email), Mode::Ok);
+        let met: Vec<Mode> = (0..3).map(|_| next(&mut faults, Target::Sms)).collect();
+        assert_eq!(met, [Mode::Error, Mode::Error, Mode::Ok]);
+    }
+
+    #[test]
+    fn an_uncounted_fault_lasts_until_it_is_replaced() {
+        let mut faults = Faults::default();
+        faults.set(fault(Mode::Timeout, None));
+        assert!((0..50).all(|_| next(&mut faults, Target::Sms) == Mode::Timeout));
+        faults.set(fault(Mode::Ok, None));
+        assert_eq!(next(&mut faults, Target::Sms), Mode::Ok);
+    }
+
+    #[test]
+    fn a_fault_is_read_as_the_local_host_documents_it() {
+        let read = |body| serde_json::from_str::<Fault>(body).ok();
+        let counted = r#"{"target": "SMS", "mode": "drop_answer", "times": 3}"#;
+        assert_eq!(read(counted), Some(fault(Mode::DropAnswer, Some(3))));
+        let uncounted = r#"{"target": "SMS", "mode": "ok"}"#;
+        assert_eq!(read(uncounted), Some(fault(Mode::Ok, None)));
+        let misspelt = r#"{"target": "SMS", "mode": "ok", "time": 3}"#;
+        assert_eq!(read(misspelt), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! Table of event notifications: what one event tells one audience group, and the state that the group shares.
+
+use std::collections::BTreeMap;
+
+use domain::id::compose;
+use domain::notification::{EventNotification, HandledBy, ReadBy, Text};
+use domain::{Audience, EventId, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::Ledger;
+use crate::commit::Write;
+use crate::error::{Corrupt, LedgerError};
+use crate::item::{Item, Key, from_item, to_item};
+
+/// The table.
+#[derive(Debug, Clone)]
+pub struct EventNotifications {
+    table: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Row {
+    event_group: String,
+    event_id: EventId,
+    event_type: String,
+    audience: Audience,
+    group: String,
+    texts: BTreeMap<String, Text>,
+    properties: String,
+    shared_read: bool,
+    actionable: bool,
+    created_at: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read_by: Option<ReadBy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    handled_by: Option<HandledBy>,
+}
+
+impl EventNotifications {
+    /// The table of this name.
+    pub fn new(table: impl Into<String>) -> Self {
+        Self { table: table.into() }
+    }
+
+    /// An event notification's place.
+    pub fn key(&self, event_id: &EventId, audience: Audience, group: &str) -> Key {
+        Key::new(&self.table, "event_group", compose(&[event_id.as_str(), audience.as_str(), group]))
+    }
+
+    /// Stores an event notification, if it is new.
+    pub fn create(&self, told: &EventNotification) -> Result<Write, LedgerError> {
+        let key = self.key(&told.event_id, told.audience, &told.group);
+        let row = Row {
+            event_group: key.hash.1.clone(),
+            event_id: told.event_id.clone(),
+            event_type: told.event_type.clone(),
+            audience: told.audience,
+            group: told.group.clone(),
+            texts: told.texts.clone(),
+            properties: serde_json::to_string(&told.properties)?,
+            shared_read: told.shared_read,
+            actionable: told.actionable,
+            created_at: told.created_at,
+            read_by: told.read_by.clone(),
+            handled_by: told.handled_by.clone(),
+        };
+        let item = to_item(&row)?;
+        Write::create(key, item)
+    }
+
+    /// These event notifications (at most 100), in the order asked for, as they stand now.
+    pub async fn get_all(&self, ledger: &Ledger, keys: &[Key]) -> Result<Vec<Option<EventNotification>>, LedgerError> {
+        let mut distinct: Vec<Key> = Vec::with_capacity(keys.len());
+        for key in keys {
+            if !distinct.contains(key) {
+                distinct.push(key.clone());
+            }
+        }
+        let found = ledger.get_all(&distinct).await?;
+        Ok(keys
+            .iter()
+            .map(|key| found.get(key).map(|item| self.parse(item.clone())).transpose())
+            .collect::<Result<_, _>>()?)
+    }
+
+    fn parse(&self, item: Item) -> Result<EventNotification, Corrupt> {
+        let row: Row = from_item(&self.table, item)?;
+        let properties = serde_json::from_str(&row.properties)
+            .map_err(|error| Corrupt { table: self.table.clone(), problem: format!("properties: {error}") })?;
+        Ok(EventNotification {
+            event_id: row.event_id,
+            event_type: row.event_type,
+            audience: row.audience,
+            group: row.group,
+            texts: row.texts,
+            properties,
+            shared_read: row.shared_read,
+            actionable: row.actionable,
+            created_at: row.created_at,
+            read_by: row.read_by,
+            handled_by: row.handled_by,
+        })
+    }
+}

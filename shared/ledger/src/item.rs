@@ -1,0 +1,64 @@
+//! Items and keys: the only place that touches attribute values.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Corrupt, LedgerError};
+
+/// An item as DynamoDB holds it.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// Which item: table, and the values of its key attributes (all of them text in this system).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub(crate) table: String,
+    pub(crate) hash: (&'static str, String),
+    pub(crate) range: Option<(&'static str, String)>,
+}
+
+impl Key {
+    /// The key of an item in a table without a sort key.
+    pub fn new(table: &str, name: &'static str, value: impl Into<String>) -> Self {
+        Self { table: table.to_owned(), hash: (name, value.into()), range: None }
+    }
+
+    /// Adds the sort key.
+    #[must_use]
+    pub fn and(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.range = Some((name, value.into()));
+        self
+    }
+
+    pub(crate) fn attributes(&self) -> Item {
+        std::iter::once(&self.hash)
+            .chain(&self.range)
+            .map(|(name, value)| ((*name).to_owned(), AttributeValue::S(value.clone())))
+            .collect()
+    }
+
+    /// Whether this is the key of that item.
+    pub(crate) fn is_of(&self, item: &Item) -> bool {
+        std::iter::once(&self.hash)
+            .chain(&self.range)
+            .all(|(name, value)| matches!(item.get(*name), Some(AttributeValue::S(found)) if found == value))
+    }
+}
+
+pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(value.into())
+}
+
+pub(crate) fn number(value: impl ToString) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+pub(crate) fn to_item(row: &impl Serialize) -> Result<Item, LedgerError> {
+    serde_dynamo::aws_sdk_dynamodb_1::to_item(row).map_err(|error| LedgerError::Unwritable(error.to_string()))
+}
+
+pub(crate) fn from_item<T: DeserializeOwned>(table: &str, item: impl Into<serde_dynamo::Item>) -> Result<T, Corrupt> {
+    serde_dynamo::from_item(item).map_err(|error| Corrupt { table: table.to_owned(), problem: error.to_string() })
+}

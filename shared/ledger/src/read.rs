@@ -1,0 +1,142 @@
+//! Consistent reads: one item, several items in one call, one page of a partition.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+
+use crate::Ledger;
+use crate::attempt::{Fate, fate};
+use crate::error::LedgerError;
+use crate::item::{Item, Key};
+
+/// The items that a batch read found.
+#[derive(Debug, Default)]
+pub struct Found {
+    items: HashMap<Key, Item>,
+}
+
+impl Found {
+    /// The item of this key, if there is one.
+    pub fn get(&self, key: &Key) -> Option<&Item> {
+        self.items.get(key)
+    }
+
+    pub(crate) fn insert(&mut self, key: Key, item: Item) {
+        self.items.insert(key, item);
+    }
+}
+
+/// One page of a list, and where the next one begins.
+#[derive(Debug, Clone)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// The sort key of the last row, if there may be more behind it.
+    pub next: Option<String>,
+}
+
+/// A query of one partition.
+pub(crate) struct Query<'a> {
+    /// The partition.
+    pub partition: Key,
+    /// The sort key's name.
+    pub sort: &'static str,
+    /// Begin behind this sort key.
+    pub after: Option<&'a str>,
+    /// Newest (highest sort key) first.
+    pub descending: bool,
+    /// At most this many rows.
+    pub limit: u16,
+}
+
+impl Ledger {
+    /// One item, as it stands now.
+    pub async fn get(&self, key: &Key) -> Result<Option<Item>, LedgerError> {
+        self.attempt(|| async {
+            let get =
+                self.client.get_item().table_name(&key.table).set_key(Some(key.attributes())).consistent_read(true);
+            match get.send().await {
+                Ok(output) => Fate::Done(output.item),
+                Err(error) => fate(&error),
+            }
+        })
+        .await
+    }
+
+    /// Several items of any tables in one round trip (at most 100 keys), each as it stands now.
+    pub async fn get_all(&self, keys: &[Key]) -> Result<Found, LedgerError> {
+        let mut found = Found::default();
+        let mut wanted: HashMap<String, KeysAndAttributes> = HashMap::new();
+        for key in keys {
+            let of_table = wanted.remove(&key.table).map_or_else(Vec::new, |of_table| of_table.keys);
+            let of_table = KeysAndAttributes::builder()
+                .set_keys(Some(of_table))
+                .keys(key.attributes())
+                .consistent_read(true)
+                .build()
+                .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
+            wanted.insert(key.table.clone(), of_table);
+        }
+        // DynamoDB may hand back part of the keys as unprocessed when it throttles.
+        while !wanted.is_empty() {
+            let (answers, unprocessed) = self
+                .attempt(|| async {
+                    match self.client.batch_get_item().set_request_items(Some(wanted.clone())).send().await {
+                        Ok(output)
+                            if output.responses.as_ref().is_none_or(HashMap::is_empty)
+                                && has_some(&output.unprocessed_keys) =>
+                        {
+                            Fate::Unavailable("all keys unprocessed".to_owned())
+                        }
+                        Ok(output) => Fate::Done((
+                            output.responses.unwrap_or_default(),
+                            output.unprocessed_keys.unwrap_or_default(),
+                        )),
+                        Err(error) => fate(&error),
+                    }
+                })
+                .await?;
+            for (table, items) in answers {
+                for item in items {
+                    if let Some(key) = keys.iter().find(|key| key.table == table && key.is_of(&item)) {
+                        found.insert(key.clone(), item);
+                    }
+                }
+            }
+            wanted = unprocessed;
+        }
+        Ok(found)
+    }
+
+    /// One page of a partition, as it stands now.
+    pub(crate) async fn query(&self, query: &Query<'_>) -> Result<Page<Item>, LedgerError> {
+        let (hash, value) = &query.partition.hash;
+        let start = query.after.map(|after| query.partition.clone().and(query.sort, after).attributes());
+        self.attempt(|| async {
+            let request = self
+                .client
+                .query()
+                .table_name(&query.partition.table)
+                .key_condition_expression("#hash = :hash")
+                .expression_attribute_names("#hash", *hash)
+                .expression_attribute_values(":hash", AttributeValue::S(value.clone()))
+                .set_exclusive_start_key(start.clone())
+                .scan_index_forward(!query.descending)
+                .consistent_read(true)
+                .limit(i32::from(query.limit));
+            match request.send().await {
+                Ok(output) => {
+                    let next = output.last_evaluated_key.as_ref().and_then(|key| key.get(query.sort));
+                    let next = next.and_then(|value| value.as_s().ok()).cloned();
+                    Fate::Done(Page { rows: output.items.unwrap_or_default(), next })
+                }
+                Err(error) => fate(&error),
+            }
+        })
+        .await
+    }
+}
+
+fn has_some(unprocessed: &Option<HashMap<String, KeysAndAttributes>>) -> bool {
+    unprocessed.as_ref().is_some_and(|keys| !keys.is_empty())
+}

@@ -1,0 +1,196 @@
+//! Sending events to their queues, in batches split by count and bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use domain::Event;
+use domain::routing::Queue;
+use futures_util::future::join_all;
+use runtime::{BadSetting, Settings};
+
+use crate::envelope;
+
+/// SQS takes at most this many messages in one call,
+const BATCH_COUNT: usize = 10;
+/// and at most this many bytes, attributes included.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// The subscribed queues.
+#[derive(Debug, Clone)]
+pub struct Queues {
+    client: aws_sdk_sqs::Client,
+    urls: BTreeMap<Queue, String>,
+}
+
+/// A message did not reach its queue, as far as can be known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The queue is out of reach, throttles or lost its answer; it may pass.
+    #[error("queue unavailable: {0}")]
+    Unavailable(String),
+    /// The queue refused this message.
+    #[error("queue refused the message: {0}")]
+    Refused(String),
+}
+
+/// One event on its way to one queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Parcel<'a> {
+    /// The queue.
+    pub queue: Queue,
+    /// The event.
+    pub event: &'a Event,
+}
+
+struct Packed {
+    index: usize,
+    bytes: usize,
+    entry: SendMessageBatchRequestEntry,
+}
+
+impl Queues {
+    /// The URLs of these queues, each from its own setting.
+    pub fn from_settings(
+        client: aws_sdk_sqs::Client,
+        settings: &Settings,
+        queues: &BTreeSet<Queue>,
+    ) -> Result<Self, BadSetting> {
+        let urls = queues.iter().map(|queue| Ok((*queue, settings.text(queue.setting())?)));
+        Ok(Self { client, urls: urls.collect::<Result<_, BadSetting>>()? })
+    }
+
+    /// Sends every parcel and says of each, in their order, whether its queue has acknowledged it.
+    pub async fn send(&self, parcels: &[Parcel<'_>]) -> Vec<Result<(), SendError>> {
+        let mut results = vec![Err(SendError::Unavailable("not sent".to_owned())); parcels.len()];
+        let mut by_queue: BTreeMap<Queue, Vec<Packed>> = BTreeMap::new();
+        for (index, parcel) in parcels.iter().enumerate() {
+            match pack(index, parcel) {
+                Ok(packed) => by_queue.entry(parcel.queue).or_default().push(packed),
+                Err(error) => results[index] = Err(error),
+            }
+        }
+        let batches =
+            by_queue.into_iter().flat_map(|(queue, packed)| split(packed).into_iter().map(move |batch| (queue, batch)));
+        for batch in join_all(batches.map(|(queue, batch)| self.send_batch(queue, batch))).await {
+            for (index, result) in batch {
+                results[index] = result;
+            }
+        }
+        results
+    }
+
+    async fn send_batch(&self, queue: Queue, batch: Vec<Packed>) -> Vec<(usize, Result<(), SendError>)> {
+        let indexes: Vec<usize> = batch.iter().map(|packed| packed.index).collect();
+        let Some(url) = self.urls.get(&queue) else {
+            let refused = Err(SendError::Refused(format!("{} is not configured", queue.setting())));
+            return indexes.into_iter().map(|index| (index, refused.clone())).collect();
+        };
+        let entries = batch.into_iter().map(|packed| packed.entry).collect();
+        match self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await {
+            Ok(output) => {
+                let sent: BTreeSet<&str> = output.successful().iter().map(|entry| entry.id()).collect();
+                let result = |index: usize| {
+                    if sent.contains(index.to_string().as_str()) {
+                        return Ok(());
+                    }
+                    let failed = output.failed().iter().find(|entry| entry.id() == index.to_string());
+                    match failed {
+                        Some(entry) if entry.sender_fault() => Err(SendError::Refused(entry.code().to_owned())),
+                        Some(entry) => Err(SendError::Unavailable(entry.code().to_owned())),
+                        None => Err(SendError::Unavailable("not acknowledged".to_owned())),
+                    }
+                };
+                indexes.into_iter().map(|index| (index, result(index))).collect()
+            }
+            Err(error) => {
+                let reason = aws_sdk_sqs::error::DisplayErrorContext(&error).to_string();
+                indexes.into_iter().map(|index| (index, Err(SendError::Unavailable(reason.clone())))).collect()
+            }
+        }
+    }
+}
+
+/// The message attributes: what a consumer or a filter needs without parsing the body.
+fn attributes(parcel: &Parcel<'_>) -> BTreeMap<&'static str, String> {
+    let event = parcel.event;
+    let mut attributes = BTreeMap::from([
+        ("event_id", event.event_id.to_string()),
+        ("event_type", event.event_type.clone()),
+        ("aggregate_type", event.aggregate_type.clone()),
+        ("aggregate_id", event.aggregate_id.clone()),
+        ("occurred_at", event.occurred_at.to_string()),
+    ]);
+    if let Some(traceparent) = &event.traceparent {
+        attributes.insert("traceparent", traceparent.clone());
+    }
+    if let Some(audience) = parcel.queue.audience() {
+        attributes.insert("recipient_type", audience.to_string());
+        for group in ["restaurant_id", "agency_id"] {
+            if let Some(id) = event.payload.get(group).and_then(|id| id.as_str()) {
+                attributes.insert(group, id.to_owned());
+            }
+        }
+    }
+    attributes
+}
+
+fn pack(index: usize, parcel: &Parcel<'_>) -> Result<Packed, SendError> {
+    let refused = |reason: String| SendError::Refused(reason);
+    let body = envelope::write(parcel.event).map_err(|error| refused(error.to_string()))?;
+    let mut bytes = body.len();
+    let mut entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body);
+    for (name, value) in attributes(parcel) {
+        bytes += name.len() + "String".len() + value.len();
+        let value = MessageAttributeValue::builder().data_type("String").string_value(value).build();
+        entry = entry.message_attributes(name, value.map_err(|error| refused(error.to_string()))?);
+    }
+    Ok(Packed { index, bytes, entry: entry.build().map_err(|error| refused(error.to_string()))? })
+}
+
+fn split(packed: Vec<Packed>) -> Vec<Vec<Packed>> {
+    let mut batches: Vec<Vec<Packed>> = Vec::new();
+    let mut room = 0;
+    for message in packed {
+        match batches.last_mut() {
+            Some(batch) if batch.len() < BATCH_COUNT && message.bytes <= room => {
+                room -= message.bytes;
+                batch.push(message);
+            }
+            _ => {
+                room = BATCH_BYTES.saturating_sub(message.bytes);
+                batches.push(vec![message]);
+            }
+        }
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(sizes: &[usize]) -> Vec<Packed> {
+        let entry = SendMessageBatchRequestEntry::builder().id("0").message_body("b").build().expect("an entry");
+        sizes.iter().enumerate().map(|(index, &bytes)| Packed { index, bytes, entry: entry.clone() }).collect()
+    }
+
+    fn counts(sizes: &[usize]) -> Vec<usize> {
+        split(packed(sizes)).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn batches_hold_at_most_ten_messages() {
+        assert_eq!(counts(&[1; 25]), [10, 10, 5]);
+    }
+
+    #[test]
+    fn batches_hold_at_most_256_kib() {
+        assert_eq!(counts(&[128 * 1024, 128 * 1024, 1]), [2, 1]);
+        assert_eq!(counts(&[200 * 1024, 100 * 1024, 100 * 1024]), [1, 2]);
+    }
+
+    #[test]
+    fn a_message_too_large_for_any_batch_goes_alone_and_holds_up_nobody() {
+        assert_eq!(counts(&[1, 300 * 1024, 1]), [1, 1, 1]);
+    }
+}

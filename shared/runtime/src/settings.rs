@@ -1,0 +1,124 @@
+//! Settings: environment variables `BELFRY_…`, parsed once at cold start.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Where a function's settings come from: its environment, or, on a laptop, the template's entry for it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    values: BTreeMap<String, String>,
+}
+
+/// A setting is missing or wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadSetting {
+    /// It has no default and is not set.
+    #[error("{name} is not set")]
+    Missing {
+        /// The variable.
+        name: String,
+    },
+    /// It is set to something that it cannot be.
+    #[error("{name} must be {expected}, but is \"{value}\"")]
+    Wrong {
+        /// The variable.
+        name: String,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        value: String,
+    },
+}
+
+impl Settings {
+    /// The process's own environment.
+    pub fn from_env() -> Self {
+        std::env::vars().filter(|(name, _)| name.starts_with("BELFRY_")).collect()
+    }
+
+    /// A text that must be there and not be empty.
+    pub fn text(&self, name: &str) -> Result<String, BadSetting> {
+        match self.values.get(name) {
+            None => Err(BadSetting::Missing { name: name.to_owned() }),
+            Some(value) if value.trim().is_empty() => Err(wrong(name, "a text that is not empty", value)),
+            Some(value) => Ok(value.clone()),
+        }
+    }
+
+    /// A span of time such as `500ms`, `30s`, `15m`, `24h` or `30d`.
+    pub fn duration(&self, name: &str, default: Duration) -> Result<Duration, BadSetting> {
+        match self.values.get(name) {
+            None => Ok(default),
+            Some(value) => parse_duration(value).ok_or_else(|| wrong(name, "a duration such as 30s or 24h", value)),
+        }
+    }
+
+    /// A whole number within bounds.
+    pub fn whole(&self, name: &str, default: u32, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, BadSetting> {
+        let Some(value) = self.values.get(name) else { return Ok(default) };
+        let number = value.parse().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| wrong(name, &format!("a whole number from {} to {}", bounds.start(), bounds.end()), value))
+    }
+}
+
+impl FromIterator<(String, String)> for Settings {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(values: I) -> Self {
+        Self { values: values.into_iter().collect() }
+    }
+}
+
+fn wrong(name: &str, expected: &str, value: &str) -> BadSetting {
+    BadSetting::Wrong { name: name.to_owned(), expected: expected.to_owned(), value: value.to_owned() }
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let number: u64 = number.parse().ok()?;
+    let seconds = match unit {
+        "ms" => return Some(Duration::from_millis(number)),
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(name: &str, value: &str) -> Settings {
+        [(name.to_owned(), value.to_owned())].into_iter().collect()
+    }
+
+    #[test]
+    fn a_missing_setting_names_itself() {
+        let problem = Settings::from_iter([]).text("BELFRY_EVENTS_TABLE").expect_err("missing");
+        assert_eq!(problem.to_string(), "BELFRY_EVENTS_TABLE is not set");
+    }
+
+    #[test]
+    fn a_wrong_setting_names_itself_and_what_it_must_be() {
+        let problem =
+            settings("BELFRY_KEY_TTL", "a day").duration("BELFRY_KEY_TTL", Duration::ZERO).expect_err("wrong");
+        assert_eq!(problem.to_string(), "BELFRY_KEY_TTL must be a duration such as 30s or 24h, but is \"a day\"");
+        let problem =
+            settings("BELFRY_OUTBOX_BATCH", "500").whole("BELFRY_OUTBOX_BATCH", 50, 1..=200).expect_err("wrong");
+        assert_eq!(problem.to_string(), "BELFRY_OUTBOX_BATCH must be a whole number from 1 to 200, but is \"500\"");
+    }
+
+    #[test]
+    fn durations_have_a_unit() {
+        for (text, millis) in
+            [("500ms", 500), ("30s", 30_000), ("15m", 900_000), ("24h", 86_400_000), ("30d", 2_592_000_000)]
+        {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "30", "s", "-1s", "1.5h", "30 s", "1w", "99999999999999999999s", "18446744073709551615d"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+}
