@@ -59,7 +59,7 @@ impl Texts {
             let rendered = self
                 .environment
                 .get_template(&name)
-                .and_then(|template| template.render(minijinja::Value::from_serialize(payload)));
+                .and_then(|template| template.render(minijinja::value::Serde(payload)));
             let rendered = rendered.map_err(|error| Failure::Reject(reason(&name, &error)))?;
             let (title, body) = rendered.split_once('\n').unwrap_or((rendered.as_str(), ""));
             Ok(((*locale).to_owned(), Text { title: title.trim().to_owned(), body: body.trim().to_owned() }))

@@ -80,6 +80,15 @@ impl Notifications {
         Ok(Page { rows, next: page.next })
     }
 
+    /// How many of a recipient's notifications are unread.
+    pub async fn unread_count(
+        &self,
+        ledger: &Ledger,
+        (audience, user_id): (Audience, &UserId),
+    ) -> Result<u64, LedgerError> {
+        ledger.count(&self.inbox(audience, user_id), "attribute_not_exists(read_at)").await
+    }
+
     fn parse(&self, item: Item) -> Result<Notification, Corrupt> {
         let row: Row = from_item(&self.table, item)?;
         Ok(Notification {

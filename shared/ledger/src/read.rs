@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
 
 use crate::Ledger;
 use crate::attempt::{Fate, fate};
@@ -134,6 +134,39 @@ impl Ledger {
             }
         })
         .await
+    }
+
+    /// How many items of a partition fulfil a condition, as it stands now. One round trip per MiB of the partition.
+    pub(crate) async fn count(&self, partition: &Key, condition: &str) -> Result<u64, LedgerError> {
+        let (hash, value) = &partition.hash;
+        let mut count = 0;
+        let mut start = None;
+        loop {
+            let (found, next) = self
+                .attempt(|| async {
+                    let request = self
+                        .client
+                        .query()
+                        .table_name(&partition.table)
+                        .key_condition_expression("#hash = :hash")
+                        .filter_expression(condition)
+                        .expression_attribute_names("#hash", *hash)
+                        .expression_attribute_values(":hash", AttributeValue::S(value.clone()))
+                        .set_exclusive_start_key(start.clone())
+                        .select(Select::Count)
+                        .consistent_read(true);
+                    match request.send().await {
+                        Ok(output) => Fate::Done((output.count, output.last_evaluated_key)),
+                        Err(error) => fate(&error),
+                    }
+                })
+                .await?;
+            count += u64::try_from(found).unwrap_or(0);
+            if next.is_none() {
+                return Ok(count);
+            }
+            start = next;
+        }
     }
 }
 

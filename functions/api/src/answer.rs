@@ -1,0 +1,71 @@
+//! From a request to a command, and from its end to an answer.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::{Fingerprint, IdempotencyKey};
+use ledger::command::{Answer, Executed, Request};
+
+use crate::caller::Caller;
+use crate::error::{ApiError, Code};
+
+/// What identifies a command before its body is read: the caller, the key, and where it was sent.
+#[derive(Debug)]
+pub struct Keyed {
+    /// Who calls.
+    pub caller: Caller,
+    key: IdempotencyKey,
+    method: String,
+    path: String,
+}
+
+impl Keyed {
+    /// The request, once its body is known.
+    pub fn with_body(&self, canonical: &[u8]) -> Request {
+        Request {
+            caller: self.caller.identity.clone(),
+            key: self.key.clone(),
+            fingerprint: Fingerprint::of(&self.method, &self.path, canonical),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Keyed {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        let key = key(&parts.headers)?;
+        Ok(Self { caller, key, method: parts.method.to_string(), path: parts.uri.path().to_owned() })
+    }
+}
+
+fn key(headers: &HeaderMap) -> Result<IdempotencyKey, ApiError> {
+    let mut keys = headers.get_all("idempotency-key").iter();
+    let bad = |problem: &str| ApiError::field("Idempotency-Key", problem);
+    match (keys.next(), keys.next()) {
+        (None, _) => Err(bad("the header is missing")),
+        (Some(_), Some(_)) => Err(bad("the header appears twice")),
+        (Some(key), None) => {
+            let text = key.to_str().map_err(|_| bad("must be 1 to 255 visible ASCII characters"))?;
+            IdempotencyKey::parse(text).map_err(|error| bad(&error.to_string()))
+        }
+    }
+}
+
+/// The response to an executed command.
+pub fn respond(executed: Executed) -> Response {
+    match executed {
+        Executed::Accepted(answer) | Executed::Refused(answer) => json(answer),
+        Executed::Replayed(answer) => ([("idempotency-replayed", "true")], json(answer)).into_response(),
+        Executed::KeyConflict => {
+            ApiError::new(Code::IdempotencyKeyConflict, "this key was used for another request").into_response()
+        }
+    }
+}
+
+fn json(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, [(header::CONTENT_TYPE, "application/json")], answer.body).into_response()
+}

@@ -1,0 +1,148 @@
+//! The caller: the claims that the authorizer left in the request context.
+//!
+//! API Gateway hands every claim over as text, and lists as `[a b]`; a scope claim is text with spaces.
+
+use std::collections::{BTreeSet, HashMap};
+
+use axum::extract::FromRequestParts;
+use axum::http::Extensions;
+use axum::http::request::Parts;
+use domain::{Audience, UserId};
+use lambda_http::request::RequestContext;
+
+use crate::error::{ApiError, Code};
+
+/// Who calls, and what they may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Issuer and subject: the owner of idempotency keys.
+    pub identity: domain::Caller,
+    /// Which kind of user, where the token says so.
+    pub user_type: Option<Audience>,
+    scopes: BTreeSet<String>,
+}
+
+/// What a token may allow beyond acting for oneself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Grant, revoke and command on behalf of others.
+    CommandsWrite,
+    /// Maintain recipients.
+    RecipientsWrite,
+    /// See and steer everything.
+    Operate,
+}
+
+impl Scope {
+    /// The scope's name in a token.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CommandsWrite => "commands:write",
+            Self::RecipientsWrite => "recipients:write",
+            Self::Operate => "operate",
+        }
+    }
+}
+
+impl Caller {
+    /// Whether the token carries the scope.
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.contains(scope.as_str())
+    }
+
+    /// Refuses a caller without the scope.
+    pub fn must(&self, scope: Scope) -> Result<(), ApiError> {
+        if self.may(scope) {
+            Ok(())
+        } else {
+            Err(ApiError::new(Code::Forbidden, format!("the scope {} is missing", scope.as_str())))
+        }
+    }
+
+    /// Whether the caller is this user.
+    pub fn is(&self, user_type: Audience, user_id: &UserId) -> bool {
+        self.user_type == Some(user_type) && self.identity.subject == user_id.as_str()
+    }
+
+    /// The caller as a user with an inbox.
+    pub fn as_user(&self) -> Result<(Audience, UserId), ApiError> {
+        let forbidden = |problem: &str| ApiError::new(Code::Forbidden, format!("the token's {problem}"));
+        let user_type = self.user_type.ok_or_else(|| forbidden("user_type names no kind of user"))?;
+        let user_id = UserId::parse(self.identity.subject.clone()).map_err(|_| forbidden("sub cannot be a user id"))?;
+        Ok((user_type, user_id))
+    }
+
+    fn from_claims(claims: &HashMap<String, String>) -> Option<Self> {
+        let subject = claims.get("sub").filter(|subject| !subject.is_empty())?;
+        let identity =
+            domain::Caller { issuer: claims.get("iss").cloned().unwrap_or_default(), subject: subject.clone() };
+        let scopes = claims.get("scope").or_else(|| claims.get("scp")).map_or("", String::as_str);
+        let scopes =
+            scopes.trim_start_matches('[').trim_end_matches(']').split([' ', ',']).filter(|scope| !scope.is_empty());
+        Some(Self {
+            identity,
+            user_type: claims.get("user_type").and_then(|user_type| user_type.parse().ok()),
+            scopes: scopes.map(str::to_owned).collect(),
+        })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let claims = context(&parts.extensions)
+            .and_then(|context| context.authorizer.as_ref())
+            .and_then(|authorizer| authorizer.jwt.as_ref())
+            .map(|jwt| &jwt.claims);
+        claims.and_then(Self::from_claims).ok_or_else(|| ApiError::new(Code::Unauthenticated, "no valid token"))
+    }
+}
+
+/// The request's id, as the gateway gave it.
+pub fn request_id(extensions: &Extensions) -> Option<String> {
+    context(extensions).and_then(|context| context.request_id.clone())
+}
+
+fn context(extensions: &Extensions) -> Option<&lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequestContext> {
+    match extensions.get::<RequestContext>() {
+        Some(RequestContext::ApiGatewayV2(context)) => Some(context),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claims(scope: &str) -> HashMap<String, String> {
+        [("iss", "https://issuer"), ("sub", "u-1"), ("user_type", "CUSTOMER"), ("scope", scope)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    }
+
+    #[test]
+    fn scopes_come_as_text_or_as_api_gateways_lists() {
+        for scope in ["operate commands:write", "[operate commands:write]"] {
+            let caller = Caller::from_claims(&claims(scope)).expect("a caller");
+            assert!(caller.may(Scope::Operate) && caller.may(Scope::CommandsWrite));
+            assert!(!caller.may(Scope::RecipientsWrite));
+        }
+    }
+
+    #[test]
+    fn a_caller_is_only_the_user_of_their_own_kind() {
+        let caller = Caller::from_claims(&claims("")).expect("a caller");
+        let user = UserId::parse("u-1").expect("an id");
+        assert!(caller.is(Audience::Customer, &user));
+        assert!(!caller.is(Audience::AdminUser, &user));
+        assert!(caller.must(Scope::Operate).is_err());
+    }
+
+    #[test]
+    fn claims_without_a_subject_are_nobody() {
+        let mut claims = claims("");
+        claims.insert("sub".to_owned(), String::new());
+        assert_eq!(Caller::from_claims(&claims), None);
+    }
+}

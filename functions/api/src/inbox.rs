@@ -1,0 +1,187 @@
+//! `GET /v1/inbox` and `GET /debug/notification/inbox/{user_id}`: what a recipient was told, newest first.
+//!
+//! One consistent query for the rows, one batch get for the texts and the state that groups share, one count.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use domain::notification::{EventNotification, HandledBy, Notification, ReadBy};
+use domain::{Audience, EventId, Time, UserId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::caller::{Caller, Scope};
+use crate::error::{ApiError, ErrorBody};
+use crate::page::{Paging, cursor};
+use crate::{Api, Shared};
+
+/// The language of texts that are not there in the reader's own.
+const FALLBACK_LOCALE: &str = "en";
+
+/// The caller's own inbox.
+#[utoipa::path(
+    get,
+    path = "/v1/inbox",
+    params(
+        ("unread" = Option<bool>, Query, description = "only what is unread, or only what is read"),
+        ("limit" = Option<u16>, Query, description = "1 to 100, 50 by default"),
+        ("cursor" = Option<String>, Query, description = "next_cursor of the page before"),
+    ),
+    responses((status = 200, body = Inbox), (status = 400, body = ErrorBody))
+)]
+pub async fn inbox(
+    State(api): Shared,
+    caller: Caller,
+    Query(wanted): Query<Wanted>,
+    paging: Paging,
+) -> Result<Json<Inbox>, ApiError> {
+    let (audience, user_id) = caller.as_user()?;
+    let unread = wanted.unread()?;
+    Ok(Json(api.inbox((audience, &user_id), unread, &paging, Sends::Hidden).await?))
+}
+
+/// Anybody's inbox, with the sends; for operators.
+#[utoipa::path(
+    get,
+    path = "/debug/notification/inbox/{user_id}",
+    params(
+        ("user_id" = String, Path),
+        ("user_type" = String, Query),
+        ("unread" = Option<bool>, Query),
+        ("limit" = Option<u16>, Query),
+        ("cursor" = Option<String>, Query),
+    ),
+    responses((status = 200, body = Inbox), (status = 403, body = ErrorBody))
+)]
+pub async fn debug_inbox(
+    State(api): Shared,
+    caller: Caller,
+    Path(user_id): Path<String>,
+    Query(wanted): Query<Wanted>,
+    paging: Paging,
+) -> Result<Json<Inbox>, ApiError> {
+    caller.must(Scope::Operate)?;
+    let user_id = UserId::parse(user_id).map_err(|error| ApiError::field("user_id", error))?;
+    let user_type = wanted.user_type.as_deref().unwrap_or_default();
+    let audience = user_type.parse().map_err(|error| ApiError::field("user_type", error))?;
+    let unread = wanted.unread()?;
+    Ok(Json(api.inbox((audience, &user_id), unread, &paging, Sends::Shown).await?))
+}
+
+/// The query's own parameters.
+#[derive(Debug, Deserialize)]
+pub struct Wanted {
+    unread: Option<String>,
+    user_type: Option<String>,
+}
+
+impl Wanted {
+    fn unread(&self) -> Result<Option<bool>, ApiError> {
+        let parse = |text: &str| text.parse().map_err(|_| ApiError::field("unread", "must be true or false"));
+        self.unread.as_deref().map(parse).transpose()
+    }
+}
+
+/// A page of an inbox.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Inbox {
+    notifications: Vec<NotificationView>,
+    unread_count: u64,
+    next_cursor: Option<String>,
+}
+
+/// One notification as its recipient sees it, with the state of the group laid over it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NotificationView {
+    #[schema(value_type = String)]
+    notification_id: uuid::Uuid,
+    #[schema(value_type = String)]
+    event_id: EventId,
+    event_type: String,
+    title: String,
+    body: String,
+    #[schema(value_type = Object)]
+    properties: Value,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Time,
+    is_read: bool,
+    #[schema(value_type = Option<Object>)]
+    read_by: Option<ReadBy>,
+    shared_read: bool,
+    actionable: bool,
+    #[schema(value_type = Option<Object>)]
+    handled_by: Option<HandledBy>,
+    /// How each channel fared; for operators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    sends: Option<Vec<Value>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sends {
+    Shown,
+    Hidden,
+}
+
+impl Api {
+    async fn inbox(
+        &self,
+        reader: (Audience, &UserId),
+        unread: Option<bool>,
+        paging: &Paging,
+        sends: Sends,
+    ) -> Result<Inbox, ApiError> {
+        let limit = usize::from(paging.limit);
+        let mut shown = Vec::new();
+        let mut after = paging.after.clone();
+        // A filter can leave a page short of rows, so go on until it is full or the inbox ends.
+        let next = loop {
+            let page =
+                self.notifications.of_recipient(&self.commands.ledger, reader, paging.limit, after.as_deref()).await?;
+            for view in self.views(page.rows, sends).await? {
+                if unread.is_none_or(|unread| unread != view.is_read) {
+                    shown.push(view);
+                }
+            }
+            match page.next {
+                _ if shown.len() > limit => {
+                    shown.truncate(limit);
+                    break shown.last().map(|view| view.notification_id.to_string());
+                }
+                Some(next) if shown.len() < limit => after = Some(next),
+                next => break next,
+            }
+        };
+        let unread_count = self.notifications.unread_count(&self.commands.ledger, reader).await?;
+        Ok(Inbox { notifications: shown, unread_count, next_cursor: next.as_deref().map(cursor) })
+    }
+
+    async fn views(&self, rows: Vec<Notification>, sends: Sends) -> Result<Vec<NotificationView>, ApiError> {
+        let key = |row: &Notification| self.event_notifications.key(&row.event_id, row.audience, &row.group);
+        let keys: Vec<_> = rows.iter().map(key).collect();
+        let told = self.event_notifications.get_all(&self.commands.ledger, &keys).await?;
+        // A row whose event notification has passed its retention has nothing left to show.
+        Ok(rows.into_iter().zip(told).filter_map(|(row, told)| Some(view(row, told?, sends))).collect())
+    }
+}
+
+fn view(row: Notification, told: EventNotification, sends: Sends) -> NotificationView {
+    let text = told.texts.get(FALLBACK_LOCALE).or_else(|| told.texts.values().next()).cloned();
+    let (title, body) = text.map_or_else(Default::default, |text| (text.title, text.body));
+    let shared_reader = told.read_by.filter(|_| told.shared_read);
+    NotificationView {
+        notification_id: row.notification_id,
+        event_id: row.event_id,
+        event_type: told.event_type,
+        title,
+        body,
+        properties: told.properties,
+        created_at: row.created_at,
+        is_read: row.read_at.is_some() || shared_reader.is_some(),
+        read_by: shared_reader,
+        shared_read: told.shared_read,
+        actionable: told.actionable,
+        handled_by: told.handled_by,
+        sends: (sends == Sends::Shown).then(Vec::new),
+    }
+}
