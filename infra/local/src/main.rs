@@ -1,1 +1,108 @@
-fn main(){}
+//! `belfry`: the whole stack on a laptop.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use engine::{Engine, Ports};
+use local::{Endpoints, Host, Options};
+use tracing_subscriber::EnvFilter;
+
+/// Belfry on a laptop: every function, every mapping, on embedded engines. No Docker, no account.
+#[derive(Debug, Parser)]
+#[command(name = "belfry", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The port of the HTTP API.
+    #[arg(long, default_value_t = 3000)]
+    port: u16,
+    /// Fill in demo data: recipients of all four kinds and a few events.
+    #[arg(long)]
+    demo: bool,
+    /// The stack's name, which the names of tables and queues begin with.
+    #[arg(long, default_value = "belfry")]
+    stack: String,
+    /// Another template than the one that is deployed.
+    #[arg(long)]
+    template: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The engines alone, for hosts that come and go while the data stays.
+    Engine {
+        /// The port of DynamoDB; any free one by default.
+        #[arg(long, default_value_t = 0)]
+        dynamodb_port: u16,
+        /// The port of SQS; any free one by default.
+        #[arg(long, default_value_t = 0)]
+        sqs_port: u16,
+    },
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let level = EnvFilter::try_from_env("BELFRY_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_span_list(false)
+        .with_env_filter(level)
+        .with_writer(std::io::stderr)
+        .init();
+    match run(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("belfry: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let asked_to_stop = signal()?;
+    if let Some(Command::Engine { dynamodb_port, sqs_port }) = arguments.command {
+        let engine = Engine::start(Ports { dynamodb: dynamodb_port, sqs: sqs_port }).await?;
+        println!(
+            "belfry engine ready AWS_ENDPOINT_URL_DYNAMODB={} AWS_ENDPOINT_URL_SQS={}",
+            engine.dynamodb_url(),
+            engine.sqs_url()
+        );
+        asked_to_stop.await;
+        engine.stop().await;
+        return Ok(());
+    }
+    let template = match &arguments.template {
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?),
+        None => None,
+    };
+    let host = Host::start(Options {
+        port: arguments.port,
+        stack: arguments.stack,
+        template,
+        endpoints: Endpoints::from_env()?,
+        demo: arguments.demo,
+        ..Options::default()
+    })
+    .await?;
+    println!("belfry ready on {}", host.url());
+    asked_to_stop.await;
+    host.stop().await;
+    Ok(())
+}
+
+/// Resolves at Ctrl-C or SIGTERM. The handlers are in place before anything is started.
+fn signal() -> std::io::Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    Ok(async move {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}

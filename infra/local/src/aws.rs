@@ -1,0 +1,85 @@
+//! Where DynamoDB and SQS are, and clients for them: the embedded engines, or what `AWS_ENDPOINT_URL…` points at.
+
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::config::Credentials;
+
+/// The region that everything local says it is in.
+pub const REGION: &str = "us-east-1";
+/// The account that everything local says it belongs to.
+pub const ACCOUNT: &str = "000000000000";
+
+/// Where DynamoDB (with its streams) and SQS answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoints {
+    /// DynamoDB and DynamoDB Streams.
+    pub dynamodb: String,
+    /// SQS.
+    pub sqs: String,
+}
+
+/// Just one of the two is named: the other would have to be an engine of another world.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{missing} is not set, while the other one is: name both, or AWS_ENDPOINT_URL for both, or neither")]
+pub struct HalfSet {
+    missing: &'static str,
+}
+
+impl Endpoints {
+    /// What the environment names, if it names anything.
+    pub fn from_env() -> Result<Option<Self>, HalfSet> {
+        let named = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
+        let both = named("AWS_ENDPOINT_URL");
+        let dynamodb = named("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| both.clone());
+        match (dynamodb, named("AWS_ENDPOINT_URL_SQS").or(both)) {
+            (Some(dynamodb), Some(sqs)) => Ok(Some(Self { dynamodb, sqs })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(HalfSet { missing: "AWS_ENDPOINT_URL_SQS" }),
+            (None, Some(_)) => Err(HalfSet { missing: "AWS_ENDPOINT_URL_DYNAMODB" }),
+        }
+    }
+}
+
+/// The clients of the host and of the functions that it runs.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    /// DynamoDB, without retries of its own, as functions use it.
+    pub dynamodb: aws_sdk_dynamodb::Client,
+    /// DynamoDB Streams, for the host's pollers alone.
+    pub streams: aws_sdk_dynamodbstreams::Client,
+    /// SQS.
+    pub sqs: aws_sdk_sqs::Client,
+}
+
+impl Clients {
+    /// Clients for these endpoints. Credentials come from the environment where it has some; engines take any.
+    pub async fn new(endpoints: &Endpoints) -> Self {
+        let aws = config().await;
+        let dynamodb = aws_sdk_dynamodb::config::Builder::from(&aws)
+            .endpoint_url(&endpoints.dynamodb)
+            .retry_config(RetryConfig::disabled());
+        let streams = aws_sdk_dynamodbstreams::config::Builder::from(&aws).endpoint_url(&endpoints.dynamodb);
+        let sqs = aws_sdk_sqs::config::Builder::from(&aws).endpoint_url(&endpoints.sqs);
+        Self {
+            dynamodb: aws_sdk_dynamodb::Client::from_conf(dynamodb.build()),
+            streams: aws_sdk_dynamodbstreams::Client::from_conf(streams.build()),
+            sqs: aws_sdk_sqs::Client::from_conf(sqs.build()),
+        }
+    }
+}
+
+async fn config() -> SdkConfig {
+    // A long poll of a queue takes up to 20 seconds, which the limit of one attempt must leave room for.
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_secs(30));
+    let loader = aws_config::defaults(BehaviorVersion::latest()).timeout_config(timeouts.build());
+    if std::env::var_os("AWS_ACCESS_KEY_ID").is_some() || std::env::var_os("AWS_PROFILE").is_some() {
+        return loader.load().await;
+    }
+    let anybody = Credentials::new("local", "local", None, None, "belfry-local");
+    loader.region(Region::from_static(REGION)).credentials_provider(anybody).load().await
+}

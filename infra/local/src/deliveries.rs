@@ -1,0 +1,89 @@
+//! What the mappings have delivered, so that `/local/redeliver` can deliver it again, as AWS may do.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+/// How many deliveries are remembered; older ones are forgotten, so that a long run does not fill the memory.
+const REMEMBERED: usize = 50_000;
+
+/// One record or message, as a function got it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery {
+    /// The function that got it.
+    pub function: String,
+    /// The record, in Lambda's JSON.
+    pub record: Value,
+}
+
+/// The deliveries of the recent past, by event.
+#[derive(Debug, Clone, Default)]
+pub struct Deliveries {
+    shared: Arc<Mutex<Remembered>>,
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
+    by_event: HashMap<String, Vec<Delivery>>,
+    order: VecDeque<String>,
+}
+
+impl Deliveries {
+    /// Remembers a record, if it belongs to an event and is not remembered already.
+    pub fn remember(&self, function: &str, record: &Value) {
+        let Some(event_id) = event_of(record) else { return };
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shared.by_event.entry(event_id.to_owned()).or_default();
+        let identity = identity_of(record);
+        if known.iter().any(|delivery| delivery.function == function && identity_of(&delivery.record) == identity) {
+            return;
+        }
+        known.push(Delivery { function: function.to_owned(), record: record.clone() });
+        shared.order.push_back(event_id.to_owned());
+        if shared.order.len() > REMEMBERED
+            && let Some(oldest) = shared.order.pop_front()
+        {
+            shared.by_event.remove(&oldest);
+        }
+    }
+
+    /// What was delivered of an event.
+    pub fn of_event(&self, event_id: &str) -> Vec<Delivery> {
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.by_event.get(event_id).cloned().unwrap_or_default()
+    }
+}
+
+/// The event that a stream record or a message belongs to.
+fn event_of(record: &Value) -> Option<&str> {
+    let of_stream = record.pointer("/dynamodb/NewImage/event_id/S");
+    of_stream.or_else(|| record.pointer("/messageAttributes/event_id/stringValue")).and_then(Value::as_str)
+}
+
+/// What makes two deliveries the same record.
+fn identity_of(record: &Value) -> Option<&str> {
+    record.get("eventID").or_else(|| record.get("messageId")).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn records_and_messages_are_found_by_their_event_and_kept_once() {
+        let deliveries = Deliveries::default();
+        let record = json!({"eventID": "1", "dynamodb": {"NewImage": {"event_id": {"S": "e"}}}});
+        let message = json!({"messageId": "m", "messageAttributes": {"event_id": {"stringValue": "e"}}});
+        for _ in 0..2 {
+            deliveries.remember("relay", &record);
+            deliveries.remember("fanout", &message);
+        }
+        deliveries.remember("fanout", &json!({"messageId": "poison"}));
+        let kept: Vec<Value> = deliveries.of_event("e").into_iter().map(|delivery| delivery.record).collect();
+        assert_eq!(kept, [record, message]);
+        assert!(deliveries.of_event("other").is_empty());
+    }
+}

@@ -1,0 +1,126 @@
+//! The functions of this build, by the names that the template gives their binaries.
+//!
+//! A function is invoked as Lambda does it: JSON in, JSON out, within its timeout. That keeps the host honest: what
+//! a handler sees here is what it would see there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use ledger::Ledger;
+use runtime::Settings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::activity::Activity;
+use crate::aws::Clients;
+use crate::template::Function;
+
+type Handler = dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync;
+
+/// A function behind an event source.
+#[derive(Clone)]
+pub struct Invocable {
+    /// Its logical id in the template.
+    pub name: String,
+    timeout: Duration,
+    handler: Arc<Handler>,
+    activity: Activity,
+}
+
+/// What a function is, once it has started.
+pub enum Started {
+    /// It answers HTTP.
+    Http(axum::Router),
+    /// It is invoked with events.
+    Events(Invocable),
+}
+
+/// A function did not start.
+#[derive(Debug, thiserror::Error)]
+#[error("function {name}: {problem}")]
+pub struct NotStarted {
+    name: String,
+    problem: String,
+}
+
+/// Starts a function with the settings that the template gives it.
+pub fn start(
+    function: &Function,
+    environment: BTreeMap<String, String>,
+    clients: &Clients,
+    activity: &Activity,
+) -> Result<Started, NotStarted> {
+    let settings: Settings = environment.into_iter().collect();
+    let ledger = Ledger::new(clients.dynamodb.clone());
+    let failed = |problem: String| NotStarted { name: function.logical_id.clone(), problem };
+    let invocable = |handler: Arc<Handler>| {
+        Started::Events(Invocable {
+            name: function.logical_id.clone(),
+            timeout: Duration::from_secs(function.timeout.into()),
+            handler,
+            activity: activity.clone(),
+        })
+    };
+    match function.binary.as_str() {
+        "api" => api::router(&settings, ledger).map(Started::Http).map_err(|error| failed(error.to_string())),
+        "outbox-stream" => {
+            let relay = outbox_stream::OutboxStream::new(&settings, ledger, clients.sqs.clone());
+            let relay = Arc::new(relay.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let relay = Arc::clone(&relay);
+                async move { relay.handle(event).await }
+            })))
+        }
+        "fanout" => {
+            let fanout = fanout::Fanout::new(&settings, ledger);
+            let fanout = Arc::new(fanout.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let fanout = Arc::clone(&fanout);
+                async move { fanout.handle(event).await }
+            })))
+        }
+        other => Err(failed(format!("this build has no function with the binary `{other}`"))),
+    }
+}
+
+fn handler<E, R, F>(handle: impl Fn(E) -> F + Send + Sync + 'static) -> Arc<Handler>
+where
+    E: DeserializeOwned + 'static,
+    R: Serialize,
+    F: Future<Output = R> + Send + 'static,
+{
+    Arc::new(move |event| {
+        let event = serde_json::from_value(event).map(&handle);
+        Box::pin(async move {
+            let response = event.map_err(|error| error.to_string())?.await;
+            serde_json::to_value(response).map_err(|error| error.to_string())
+        })
+    })
+}
+
+impl Invocable {
+    /// Invokes the function. An error is what Lambda would call a function error: exception or timeout.
+    pub async fn invoke(&self, event: Value) -> Result<Value, String> {
+        let _under_way = self.activity.begin();
+        // A task of its own, so that a panic is the function's error and not the poller's end.
+        let invocation = tokio::spawn((self.handler)(event));
+        let abort = invocation.abort_handle();
+        match tokio::time::timeout(self.timeout, invocation).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(panicked)) => Err(panicked.to_string()),
+            Err(_) => {
+                abort.abort();
+                Err(format!("timed out after {} seconds", self.timeout.as_secs()))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Invocable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Invocable").field("name", &self.name).finish_non_exhaustive()
+    }
+}

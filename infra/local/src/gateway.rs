@@ -1,0 +1,142 @@
+//! The local gateway: checks the token as API Gateway's authorizer would, and hands the claims over in the same
+//! place, the request context.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use domain::Audience;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use lambda_http::request::RequestContext;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::activity::Activity;
+
+const ISSUER: &str = "https://belfry.local";
+const AUDIENCE: &str = "belfry";
+const TOKEN_HOURS: i64 = 12;
+
+/// The routes that the template leaves open.
+const OPEN: [&str; 2] = ["/health", "/openapi.json"];
+
+/// Issues and checks tokens. The secret is new at every start: a token of yesterday's host is no good today.
+#[derive(Clone)]
+pub struct Gateway {
+    encoding: EncodingKey,
+    decoding: DecodingKey,
+    activity: Activity,
+}
+
+/// The body of `POST /local/tokens`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    sub: String,
+    user_type: Audience,
+    #[serde(default)]
+    scopes: Vec<String>,
+    #[serde(default)]
+    name: Option<String>,
+    /// How long the token is good for; negative for one that has run out.
+    #[serde(default)]
+    expires_in: Option<i64>,
+}
+
+impl TokenRequest {
+    /// A token for a machine of our own.
+    pub fn operator(sub: &str, scopes: &[&str]) -> Self {
+        let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        Self { sub: sub.to_owned(), user_type: Audience::AdminUser, scopes, name: None, expires_in: None }
+    }
+}
+
+impl Gateway {
+    /// A gateway with a secret of its own.
+    pub fn new(activity: Activity) -> Self {
+        let secret: [u8; 32] = rand::random();
+        Self { encoding: EncodingKey::from_secret(&secret), decoding: DecodingKey::from_secret(&secret), activity }
+    }
+
+    /// A token with the claims that an identity provider would put in.
+    pub fn issue(&self, request: &TokenRequest) -> Result<String, jsonwebtoken::errors::Error> {
+        let now = jiff::Timestamp::now().as_second();
+        let mut claims = json!({
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "iat": now,
+            "exp": now + request.expires_in.unwrap_or(TOKEN_HOURS * 3_600),
+            "sub": request.sub,
+            "user_type": request.user_type,
+            "scope": request.scopes.join(" "),
+        });
+        if let Some(name) = &request.name {
+            claims["name"] = json!(name);
+        }
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding)
+    }
+
+    fn check(&self, headers: &HeaderMap) -> Option<Map<String, Value>> {
+        let header = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let token = header.strip_prefix("Bearer ").or_else(|| header.strip_prefix("bearer "))?;
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.set_issuer(&[ISSUER]);
+        validation.set_audience(&[AUDIENCE]);
+        validation.leeway = 0;
+        jsonwebtoken::decode(token.trim(), &self.decoding, &validation).ok().map(|token| token.claims)
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}
+
+/// Lets a request through to the function, with its claims, or answers 401 in its place.
+pub async fn authorize(State(gateway): State<Gateway>, mut request: Request<Body>, next: Next) -> Response {
+    let _under_way = gateway.activity.begin();
+    let claims = match gateway.check(request.headers()) {
+        Some(claims) => Some(claims),
+        None if OPEN.contains(&request.uri().path()) => None,
+        None => return unauthenticated(),
+    };
+    match context(&request, claims) {
+        Ok(context) => request.extensions_mut().insert(context),
+        Err(_) => return unauthenticated(),
+    };
+    next.run(request).await
+}
+
+/// The request context, in the JSON that API Gateway sends: claims as text, lists as `[a b]`.
+fn context(request: &Request<Body>, claims: Option<Map<String, Value>>) -> serde_json::Result<RequestContext> {
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Array(items) => {
+            let items: Vec<String> =
+                items.iter().map(|item| item.as_str().map_or(item.to_string(), str::to_owned)).collect();
+            format!("[{}]", items.join(" "))
+        }
+        other => other.to_string(),
+    };
+    let claims = claims.map(|claims| claims.into_iter().map(|(name, value)| (name, Value::String(text(value)))));
+    let authorizer = claims.map(|claims| json!({"jwt": {"claims": claims.collect::<Map<_, _>>(), "scopes": null}}));
+    let context = json!({
+        "routeKey": "$default",
+        "accountId": crate::aws::ACCOUNT,
+        "stage": "$default",
+        "requestId": uuid::Uuid::now_v7().to_string(),
+        "authorizer": authorizer,
+        "timeEpoch": jiff::Timestamp::now().as_millisecond(),
+        "http": {"method": request.method().as_str(), "path": request.uri().path(), "protocol": "HTTP/1.1"},
+    });
+    Ok(RequestContext::ApiGatewayV2(serde_json::from_value(context)?))
+}
+
+fn unauthenticated() -> Response {
+    let body = json!({"code": "UNAUTHENTICATED", "message": "no valid token"});
+    let mut response = (StatusCode::UNAUTHORIZED, axum::Json(body)).into_response();
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}

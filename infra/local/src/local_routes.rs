@@ -1,0 +1,210 @@
+//! `/local/*`: what a laptop has and the cloud has not. For people who try things and for tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_sqs::types::QueueAttributeName;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::future::join_all;
+use providers::{Fault, Providers, Target};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::activity::Activity;
+use crate::aws::{Clients, Endpoints};
+use crate::deliveries::Deliveries;
+use crate::functions::Invocable;
+use crate::gateway::{Gateway, TokenRequest};
+use crate::mapping::{Drained, redeliver};
+use crate::provision::Provisioned;
+use crate::template::Template;
+
+/// What the local routes act on.
+pub struct Local {
+    pub gateway: Gateway,
+    pub providers: Providers,
+    pub providers_url: String,
+    pub endpoints: Endpoints,
+    pub clients: Clients,
+    pub template: Template,
+    pub provisioned: Provisioned,
+    pub deliveries: Deliveries,
+    pub functions: Vec<Invocable>,
+    pub streams: Vec<Drained>,
+    pub activity: Activity,
+}
+
+type Shared = State<Arc<Local>>;
+type Body<T> = Result<Json<T>, JsonRejection>;
+
+/// The routes.
+pub fn routes(local: Arc<Local>) -> Router {
+    Router::new()
+        .route("/local/tokens", post(tokens))
+        .route("/local/sent", get(sent))
+        .route("/local/faults", post(faults))
+        .route("/local/redeliver", post(redeliver_event))
+        .route("/local/inject", post(inject))
+        .route("/local/idle", get(idle))
+        .route("/local/endpoints", get(endpoints))
+        .with_state(local)
+}
+
+async fn tokens(State(local): Shared, body: Body<TokenRequest>) -> Result<Json<Value>, Refused> {
+    let Json(request) = body?;
+    let token = local.gateway.issue(&request).map_err(|error| Refused::internal(&error))?;
+    Ok(Json(json!({"token": token})))
+}
+
+#[derive(Debug, Deserialize)]
+struct SentQuery {
+    channel: Option<Target>,
+}
+
+async fn sent(
+    State(local): Shared,
+    query: Result<Query<SentQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<Value>, Refused> {
+    let Query(query) = query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
+    Ok(Json(json!({"sent": local.providers.sent(query.channel)})))
+}
+
+async fn faults(State(local): Shared, body: Body<Fault>) -> Result<Json<Value>, Refused> {
+    let Json(fault) = body?;
+    local.providers.set_fault(fault);
+    Ok(Json(json!({})))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Redeliver {
+    event_id: String,
+    #[serde(default = "once")]
+    times: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+async fn redeliver_event(State(local): Shared, body: Body<Redeliver>) -> Result<Json<Value>, Refused> {
+    let Json(Redeliver { event_id, times }) = body?;
+    if !(1..=1000).contains(&times) {
+        return Err(Refused::bad_request("times: must be from 1 to 1000".to_owned()));
+    }
+    match redeliver(&local.deliveries, &local.functions, &event_id, times).await {
+        0 => Err(Refused::not_found(format!("nothing of event {event_id} has been delivered yet"))),
+        deliveries => Ok(Json(json!({"deliveries": deliveries}))),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inject {
+    queue: String,
+    body: String,
+}
+
+async fn inject(State(local): Shared, body: Body<Inject>) -> Result<Json<Value>, Refused> {
+    let Json(Inject { queue, body }) = body?;
+    let is_named = |candidate: &&crate::template::Queue| {
+        candidate.name == queue || candidate.logical_id == queue || candidate.name.ends_with(&format!("-{queue}"))
+    };
+    let Some(found) = local.template.queues.iter().find(is_named) else {
+        let names: Vec<&str> = local.template.queues.iter().map(|queue| queue.name.as_str()).collect();
+        return Err(Refused::not_found(format!("no queue {queue}; there are {}", names.join(", "))));
+    };
+    let url = local.provisioned.queue_url(&found.logical_id);
+    let sent = local.clients.sqs.send_message().queue_url(url).message_body(body).send().await;
+    let sent = sent.map_err(|error| Refused::internal(&aws_sdk_sqs::error::DisplayErrorContext(&error)))?;
+    Ok(Json(json!({"message_id": sent.message_id})))
+}
+
+async fn endpoints(State(local): Shared) -> Json<Value> {
+    let Endpoints { dynamodb, sqs } = &local.endpoints;
+    Json(json!({"dynamodb": dynamodb, "sqs": sqs, "providers": local.providers_url}))
+}
+
+#[derive(Debug, Deserialize)]
+struct Idle {
+    timeout: Option<f64>,
+}
+
+/// Returns when every stream and queue is drained, what is in flight or delayed included.
+async fn idle(State(local): Shared, Query(query): Query<Idle>) -> Response {
+    let limit = Duration::from_secs_f64(query.timeout.unwrap_or(30.0).clamp(0.0, 600.0));
+    match tokio::time::timeout(limit, local.until_idle()).await {
+        Ok(()) => Json(json!({"idle": true})).into_response(),
+        Err(_) => Refused(StatusCode::GATEWAY_TIMEOUT, "UNAVAILABLE", "still busy".to_owned()).into_response(),
+    }
+}
+
+impl Local {
+    async fn until_idle(&self) {
+        loop {
+            let begun = self.activity.begun();
+            if self.activity.under_way() == 0 {
+                // Each look must begin after the one before has found nothing: a stream feeds a queue, and what
+                // reads the queue feeds a stream. If nothing began meanwhile, all of it was true at once.
+                join_all(self.streams.iter().map(Drained::after_now)).await;
+                if self.queues_are_empty().await && self.activity.begun() == begun && self.activity.under_way() == 0 {
+                    return;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Of the queues that somebody reads; what lies in a dead letter queue that nobody reads is at rest.
+    async fn queues_are_empty(&self) -> bool {
+        let read = self.template.functions.iter().flat_map(|function| &function.queues);
+        let empty = join_all(read.map(|mapping| self.queue_is_empty(&mapping.queue))).await;
+        empty.into_iter().all(|empty| empty)
+    }
+
+    async fn queue_is_empty(&self, logical_id: &str) -> bool {
+        let names = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+        ];
+        let url = self.provisioned.queue_url(logical_id);
+        let request = self.clients.sqs.get_queue_attributes().queue_url(url).set_attribute_names(Some(names.into()));
+        let counts = request.send().await.ok().and_then(|output| output.attributes);
+        counts.is_some_and(|counts| counts.values().all(|count| count == "0"))
+    }
+}
+
+/// A refusal of a local route, in the shape of the API's errors.
+struct Refused(StatusCode, &'static str, String);
+
+impl Refused {
+    fn bad_request(message: String) -> Self {
+        Self(StatusCode::BAD_REQUEST, "BAD_REQUEST", message)
+    }
+
+    fn not_found(message: String) -> Self {
+        Self(StatusCode::NOT_FOUND, "NOT_FOUND", message)
+    }
+
+    fn internal(error: &impl std::fmt::Display) -> Self {
+        Self(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", error.to_string())
+    }
+}
+
+impl From<JsonRejection> for Refused {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::bad_request(rejection.body_text())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        (self.0, Json(json!({"code": self.1, "message": self.2}))).into_response()
+    }
+}

@@ -1,0 +1,29 @@
+//! Attribute values of a stream record, as JSON: the form in which Lambda hands them to a function.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodbstreams::types::AttributeValue;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+/// A whole item.
+pub fn item(attributes: &HashMap<String, AttributeValue>) -> Value {
+    Value::Object(attributes.iter().map(|(name, value)| (name.clone(), attribute(value))).collect::<Map<_, _>>())
+}
+
+fn attribute(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) => json!({"S": text}),
+        AttributeValue::N(number) => json!({"N": number}),
+        AttributeValue::Bool(truth) => json!({"BOOL": truth}),
+        AttributeValue::Null(_) => json!({"NULL": true}),
+        AttributeValue::B(bytes) => json!({"B": STANDARD.encode(bytes)}),
+        AttributeValue::M(attributes) => json!({"M": item(attributes)}),
+        AttributeValue::L(values) => json!({"L": values.iter().map(attribute).collect::<Vec<_>>()}),
+        AttributeValue::Ss(texts) => json!({"SS": texts}),
+        AttributeValue::Ns(numbers) => json!({"NS": numbers}),
+        AttributeValue::Bs(all) => json!({"BS": all.iter().map(|bytes| STANDARD.encode(bytes)).collect::<Vec<_>>()}),
+        _ => Value::Null,
+    }
+}

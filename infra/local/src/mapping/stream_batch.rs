@@ -1,0 +1,176 @@
+//! Delivering one batch of a stream: retries, partial responses, bisecting, and giving up.
+
+use std::time::Duration;
+
+use domain::backoff::Backoff;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::functions::Invocable;
+use crate::template::StreamMapping;
+
+/// Lambda backs off between retries of a batch.
+const BACKOFF: Backoff = Backoff { base: Duration::from_millis(100), cap: Duration::from_secs(10) };
+
+/// The queue that is told of batches that were given up on: where they stand in the stream, not what is in them.
+#[derive(Debug, Clone)]
+pub struct OnFailure {
+    /// The client.
+    pub sqs: aws_sdk_sqs::Client,
+    /// The queue.
+    pub queue_url: String,
+}
+
+/// What a batch is delivered with.
+#[derive(Debug)]
+pub struct BatchDelivery<'a> {
+    pub mapping: &'a StreamMapping,
+    pub function: &'a Invocable,
+    pub on_failure: Option<&'a OnFailure>,
+    pub shard: &'a str,
+    pub stream_arn: &'a str,
+    pub stop: &'a CancellationToken,
+}
+
+/// What is left to do of a batch after an invocation.
+#[derive(Debug, PartialEq)]
+enum Left {
+    Nothing,
+    /// The function named the first record that failed; all before it are done.
+    From(usize),
+    /// The function failed as a whole, or named what is not in the batch.
+    Everything,
+}
+
+impl BatchDelivery<'_> {
+    /// Returns when every record is done or given up on, or the host stops.
+    pub async fn deliver(&self, batch: Vec<Value>) {
+        // Halves of a bisected batch, the earlier one last; each has its own count of attempts.
+        let mut waiting = vec![(batch, 0)];
+        while let Some((batch, attempts)) = waiting.pop() {
+            let batch = self.drop_too_old(batch).await;
+            if batch.is_empty() {
+                continue;
+            }
+            let response = self.function.invoke(json!({"Records": batch})).await;
+            let left = left_of(&batch, &response, self.mapping.report_batch_item_failures);
+            if left == Left::Nothing {
+                continue;
+            }
+            if self.stop.is_cancelled() {
+                return;
+            }
+            tracing::debug!(shard = self.shard, attempts, ?left, "batch failed");
+            let attempts = attempts + 1;
+            match left {
+                Left::Nothing => {}
+                Left::From(first) if first > 0 => waiting.push((batch[first..].to_vec(), attempts)),
+                Left::From(_) | Left::Everything if self.exhausted(attempts) => {
+                    self.give_up(&batch, "RetryAttemptsExhausted", attempts).await;
+                    continue;
+                }
+                Left::Everything if self.mapping.bisect && batch.len() > 1 => {
+                    let (earlier, later) = batch.split_at(batch.len() / 2);
+                    waiting.push((later.to_vec(), attempts));
+                    waiting.push((earlier.to_vec(), attempts));
+                }
+                Left::From(_) | Left::Everything => waiting.push((batch, attempts)),
+            }
+            let wait = BACKOFF.after(attempts, rand::random());
+            let _ = tokio::time::timeout(wait, self.stop.cancelled()).await;
+            if self.stop.is_cancelled() {
+                return;
+            }
+        }
+    }
+
+    fn exhausted(&self, attempts: u32) -> bool {
+        self.mapping.maximum_retry_attempts.is_some_and(|most| attempts > most)
+    }
+
+    async fn drop_too_old(&self, batch: Vec<Value>) -> Vec<Value> {
+        let Some(oldest) = self.mapping.maximum_record_age else { return batch };
+        let horizon = jiff::Timestamp::now().as_second() - i64::from(oldest);
+        let created = |record: &Value| record["dynamodb"]["ApproximateCreationDateTime"].as_f64().unwrap_or(f64::MAX);
+        let (fresh, old): (Vec<_>, Vec<_>) = batch.into_iter().partition(|record| created(record) >= horizon as f64);
+        if !old.is_empty() {
+            self.give_up(&old, "RecordAgeExceeded", 0).await;
+        }
+        fresh
+    }
+
+    async fn give_up(&self, batch: &[Value], condition: &str, attempts: u32) {
+        tracing::error!(shard = self.shard, records = batch.len(), condition, "batch given up");
+        let Some(on_failure) = self.on_failure else { return };
+        let sequence = |record: Option<&Value>| record.map(|record| record["dynamodb"]["SequenceNumber"].clone());
+        let report = json!({
+            "requestContext": {
+                "requestId": uuid::Uuid::now_v7().to_string(),
+                "functionArn": self.function.name,
+                "condition": condition,
+                "approximateInvokeCount": attempts,
+            },
+            "version": "1.0",
+            "timestamp": jiff::Timestamp::now().to_string(),
+            "DDBStreamBatchInfo": {
+                "shardId": self.shard,
+                "startSequenceNumber": sequence(batch.first()),
+                "endSequenceNumber": sequence(batch.last()),
+                "batchSize": batch.len(),
+                "streamArn": self.stream_arn,
+            },
+        });
+        let send = on_failure.sqs.send_message().queue_url(&on_failure.queue_url).message_body(report.to_string());
+        if let Err(error) = send.send().await {
+            tracing::error!(error = %aws_sdk_sqs::error::DisplayErrorContext(&error), "on-failure queue out of reach");
+        }
+    }
+}
+
+fn left_of(batch: &[Value], response: &Result<Value, String>, reports: bool) -> Left {
+    let Ok(response) = response else { return Left::Everything };
+    let failures = response["batchItemFailures"].as_array().filter(|_| reports);
+    let Some(failures) = failures.filter(|failures| !failures.is_empty()) else { return Left::Nothing };
+    let position = |failure: &Value| {
+        batch.iter().position(|record| record["dynamodb"]["SequenceNumber"] == failure["itemIdentifier"])
+    };
+    // Lambda goes back to the lowest sequence number named; a name it does not know fails the whole batch.
+    let positions: Option<Vec<usize>> = failures.iter().map(position).collect();
+    positions.and_then(|positions| positions.into_iter().min()).map_or(Left::Everything, Left::From)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch() -> Vec<Value> {
+        ["10", "11", "12"].map(|number| json!({"dynamodb": {"SequenceNumber": number}})).into()
+    }
+
+    fn named(numbers: &[&str]) -> Result<Value, String> {
+        Ok(json!({"batchItemFailures": numbers.iter().map(|n| json!({"itemIdentifier": n})).collect::<Vec<_>>()}))
+    }
+
+    #[test]
+    fn an_empty_report_is_success() {
+        assert_eq!(left_of(&batch(), &named(&[]), true), Left::Nothing);
+        assert_eq!(left_of(&batch(), &Ok(Value::Null), true), Left::Nothing);
+    }
+
+    #[test]
+    fn the_lowest_named_record_is_where_it_goes_on() {
+        assert_eq!(left_of(&batch(), &named(&["12", "11"]), true), Left::From(1));
+    }
+
+    #[test]
+    fn an_error_or_an_unknown_name_fails_the_whole_batch() {
+        assert_eq!(left_of(&batch(), &Err("boom".to_owned()), true), Left::Everything);
+        assert_eq!(left_of(&batch(), &named(&["99"]), true), Left::Everything);
+        assert_eq!(left_of(&batch(), &named(&[""]), true), Left::Everything);
+    }
+
+    #[test]
+    fn a_report_counts_only_where_the_mapping_asks_for_it() {
+        assert_eq!(left_of(&batch(), &named(&["11"]), false), Left::Nothing);
+    }
+}

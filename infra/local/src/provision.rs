@@ -1,0 +1,178 @@
+//! Creates the template's tables and queues where they do not exist yet, as a deployment would.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection as SdkProjection,
+    ProjectionType, ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
+};
+use aws_sdk_sqs::types::QueueAttributeName;
+
+use crate::aws::{ACCOUNT, Clients, REGION};
+use crate::template::{AttributeType, KeySchema, Projection, Queue, Reference, StreamView, Table, Template};
+
+/// What exists once the template is provisioned: what its references stand for.
+#[derive(Debug, Clone, Default)]
+pub struct Provisioned {
+    queue_urls: BTreeMap<String, String>,
+    queue_arns: BTreeMap<String, String>,
+    stream_arns: BTreeMap<String, String>,
+}
+
+/// A table or queue could not be created.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot create {name}: {problem}")]
+pub struct NotProvisioned {
+    name: String,
+    problem: String,
+}
+
+impl Provisioned {
+    /// What a reference stands for.
+    pub fn locate(&self, reference: &Reference) -> Option<String> {
+        match reference {
+            Reference::QueueUrl(queue) => self.queue_urls.get(queue).cloned(),
+            Reference::QueueArn(queue) => self.queue_arns.get(queue).cloned(),
+            Reference::StreamArn(table) => self.stream_arns.get(table).cloned(),
+            Reference::TableArn(table) => Some(format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}")),
+            Reference::TableName(_) | Reference::QueueName(_) | Reference::Other { .. } => None,
+        }
+    }
+
+    /// The URL of a queue, by logical id.
+    pub fn queue_url(&self, logical_id: &str) -> &str {
+        self.queue_urls.get(logical_id).map_or("", String::as_str)
+    }
+
+    /// The ARN of a queue, by logical id.
+    pub fn queue_arn(&self, logical_id: &str) -> &str {
+        self.queue_arns.get(logical_id).map_or("", String::as_str)
+    }
+
+    /// The ARN of a table's stream, by logical id.
+    pub fn stream_arn(&self, logical_id: &str) -> &str {
+        self.stream_arns.get(logical_id).map_or("", String::as_str)
+    }
+}
+
+/// Creates what does not exist yet.
+pub async fn provision(template: &Template, clients: &Clients) -> Result<Provisioned, NotProvisioned> {
+    let mut provisioned = Provisioned::default();
+    for table in &template.tables {
+        let failed = |problem: String| NotProvisioned { name: table.name.clone(), problem };
+        let stream_arn = create_table(table, clients).await.map_err(failed)?;
+        provisioned.stream_arns.extend(stream_arn.map(|arn| (table.logical_id.clone(), arn)));
+    }
+    // A queue names the ARN of its dead letter queue, so the latter comes first.
+    let (plain, redriving): (Vec<_>, Vec<_>) = template.queues.iter().partition(|queue| queue.redrive.is_none());
+    for queue in plain.into_iter().chain(redriving) {
+        let failed = |problem: String| NotProvisioned { name: queue.name.clone(), problem };
+        let (url, arn) = create_queue(queue, &provisioned, clients).await.map_err(failed)?;
+        provisioned.queue_urls.insert(queue.logical_id.clone(), url);
+        provisioned.queue_arns.insert(queue.logical_id.clone(), arn);
+    }
+    Ok(provisioned)
+}
+
+/// Creates a table; gives back its stream's ARN, if it has one.
+async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>, String> {
+    let mut request = clients
+        .dynamodb
+        .create_table()
+        .table_name(&table.name)
+        .billing_mode(BillingMode::PayPerRequest)
+        .set_key_schema(Some(key_schema(&table.key)?));
+    for (name, kind) in &table.attributes {
+        let definition = AttributeDefinition::builder().attribute_name(name).attribute_type(scalar(*kind));
+        request = request.attribute_definitions(definition.build().map_err(|error| error.to_string())?);
+    }
+    for index in &table.indexes {
+        let definition = GlobalSecondaryIndex::builder()
+            .index_name(&index.name)
+            .set_key_schema(Some(key_schema(&index.key)?))
+            .projection(projection(&index.projection));
+        request = request.global_secondary_indexes(definition.build().map_err(|error| error.to_string())?);
+    }
+    if let Some(view) = table.stream {
+        let specification = StreamSpecification::builder().stream_enabled(true).stream_view_type(stream_view(view));
+        request = request.stream_specification(specification.build().map_err(|error| error.to_string())?);
+    }
+    match request.send().await {
+        Ok(_) => set_ttl(table, clients).await?,
+        Err(error) if error.as_service_error().is_some_and(|error| error.is_resource_in_use_exception()) => {}
+        Err(error) => return Err(aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string()),
+    }
+    let described = clients.dynamodb.describe_table().table_name(&table.name).send().await;
+    let described = described.map_err(|error| aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string())?;
+    Ok(described.table.and_then(|table| table.latest_stream_arn))
+}
+
+async fn set_ttl(table: &Table, clients: &Clients) -> Result<(), String> {
+    let Some(attribute) = &table.ttl else { return Ok(()) };
+    let specification = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build();
+    let specification = specification.map_err(|error| error.to_string())?;
+    let update =
+        clients.dynamodb.update_time_to_live().table_name(&table.name).time_to_live_specification(specification);
+    update.send().await.map(drop).map_err(|error| aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string())
+}
+
+/// Creates a queue; gives back its URL and ARN.
+async fn create_queue(queue: &Queue, known: &Provisioned, clients: &Clients) -> Result<(String, String), String> {
+    let mut request = clients
+        .sqs
+        .create_queue()
+        .queue_name(&queue.name)
+        .attributes(QueueAttributeName::VisibilityTimeout, queue.visibility_timeout.to_string())
+        .attributes(QueueAttributeName::MessageRetentionPeriod, queue.retention.to_string())
+        .attributes(QueueAttributeName::DelaySeconds, queue.delay.to_string())
+        .attributes(QueueAttributeName::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string());
+    if let Some(redrive) = &queue.redrive {
+        let policy = serde_json::json!({
+            "deadLetterTargetArn": known.queue_arn(&redrive.dead_letter_queue),
+            "maxReceiveCount": redrive.max_receive_count,
+        });
+        request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
+    }
+    let created = request.send().await.map_err(|error| aws_sdk_sqs::error::DisplayErrorContext(&error).to_string())?;
+    let url = created.queue_url.ok_or("no queue URL in the answer")?;
+    let attributes =
+        clients.sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::QueueArn).send().await;
+    let attributes = attributes.map_err(|error| aws_sdk_sqs::error::DisplayErrorContext(&error).to_string())?;
+    let arn = attributes.attributes.and_then(|mut attributes| attributes.remove(&QueueAttributeName::QueueArn));
+    Ok((url, arn.ok_or("no queue ARN in the answer")?))
+}
+
+fn key_schema(key: &KeySchema) -> Result<Vec<KeySchemaElement>, String> {
+    let element = |name: &String, kind| KeySchemaElement::builder().attribute_name(name).key_type(kind).build();
+    let elements = std::iter::once(element(&key.hash, KeyType::Hash))
+        .chain(key.range.iter().map(|range| element(range, KeyType::Range)));
+    elements.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+fn projection(projection: &Projection) -> SdkProjection {
+    match projection {
+        Projection::All => SdkProjection::builder().projection_type(ProjectionType::All),
+        Projection::KeysOnly => SdkProjection::builder().projection_type(ProjectionType::KeysOnly),
+        Projection::Include(attributes) => SdkProjection::builder()
+            .projection_type(ProjectionType::Include)
+            .set_non_key_attributes(Some(attributes.clone())),
+    }
+    .build()
+}
+
+fn scalar(kind: AttributeType) -> ScalarAttributeType {
+    match kind {
+        AttributeType::Text => ScalarAttributeType::S,
+        AttributeType::Number => ScalarAttributeType::N,
+        AttributeType::Binary => ScalarAttributeType::B,
+    }
+}
+
+fn stream_view(view: StreamView) -> StreamViewType {
+    match view {
+        StreamView::KeysOnly => StreamViewType::KeysOnly,
+        StreamView::NewImage => StreamViewType::NewImage,
+        StreamView::OldImage => StreamViewType::OldImage,
+        StreamView::NewAndOldImages => StreamViewType::NewAndOldImages,
+    }
+}
