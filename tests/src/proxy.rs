@@ -1,0 +1,130 @@
+//! A proxy in front of DynamoDB: counts calls, and does to them what no engine does by itself.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The transaction is cancelled: somebody else is at one of its items.
+    Conflict,
+    /// The same transaction is still under way.
+    InProgress,
+    /// Throttled.
+    Throttled,
+    /// DynamoDB has an internal error.
+    Internal,
+    /// The call does not arrive.
+    NotSent,
+    /// The call takes effect, and its answer is lost.
+    AnswerLost,
+}
+
+/// The proxy.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    url: String,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: String,
+    client: reqwest::Client,
+    state: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    calls: HashMap<String, usize>,
+    faults: HashMap<String, VecDeque<Fault>>,
+}
+
+impl Proxy {
+    /// Starts a proxy on any free port.
+    pub async fn start(target: &str) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let shared =
+            Arc::new(Shared { target: target.to_owned(), client: reqwest::Client::new(), state: Mutex::default() });
+        let router = Router::new().fallback(pass).with_state(Arc::clone(&shared));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, shared }
+    }
+
+    /// Where the proxy answers.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Breaks the next calls of an operation, one fault each.
+    pub fn break_next(&self, operation: &str, faults: &[Fault]) {
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.faults.entry(operation.to_owned()).or_default().extend(faults);
+    }
+
+    /// How often these operations were called since the last time that somebody asked.
+    pub fn take_calls(&self, operations: &[&str]) -> usize {
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        operations.iter().filter_map(|operation| state.calls.remove(*operation)).sum()
+    }
+}
+
+async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default();
+    let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+    let fault = {
+        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state.calls.entry(operation.clone()).or_default() += 1;
+        state.faults.get_mut(&operation).and_then(VecDeque::pop_front)
+    };
+    match fault {
+        None => forward(&shared, headers, body).await,
+        Some(Fault::AnswerLost) => {
+            forward(&shared, headers, body).await;
+            broken()
+        }
+        Some(Fault::NotSent) => broken(),
+        Some(Fault::Conflict) => cancelled(&body),
+        Some(Fault::InProgress) => error(400, "TransactionInProgressException", json!({})),
+        Some(Fault::Throttled) => error(400, "ThrottlingException", json!({})),
+        Some(Fault::Internal) => error(500, "InternalServerError", json!({})),
+    }
+}
+
+async fn forward(shared: &Shared, headers: HeaderMap, body: Bytes) -> Response {
+    let answered = shared.client.post(&shared.target).headers(headers).body(body).send().await;
+    let Ok(answered) = answered else { return StatusCode::BAD_GATEWAY.into_response() };
+    let (status, headers) = (answered.status(), answered.headers().clone());
+    let bytes = answered.bytes().await.unwrap_or_default();
+    (status, headers, bytes).into_response()
+}
+
+/// A connection that breaks before the first byte of the answer.
+fn broken() -> Response {
+    let broken = futures_util::stream::once(async { Err::<Bytes, _>(std::io::Error::other("broken")) });
+    Body::from_stream(broken).into_response()
+}
+
+/// One item of the transaction is in conflict, the others are not.
+fn cancelled(body: &[u8]) -> Response {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let items = request["TransactItems"].as_array().map_or(1, Vec::len);
+    let mut reasons = vec![json!({"Code": "None"}); items];
+    reasons[0] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+    error(400, "TransactionCanceledException", json!({"CancellationReasons": reasons}))
+}
+
+fn error(status: u16, kind: &str, mut body: Value) -> Response {
+    body["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{kind}"));
+    body["message"] = json!("injected");
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    (status, [("content-type", "application/x-amz-json-1.0")], body.to_string()).into_response()
+}
