@@ -101,6 +101,18 @@ where
     })
 }
 
+#[cfg(test)]
+impl Invocable {
+    /// A function of a test's own.
+    pub fn of_test(handle: impl Fn(Value) -> Result<Value, String> + Send + Sync + 'static) -> Self {
+        let handler: Arc<Handler> = Arc::new(move |event| {
+            let response = handle(event);
+            Box::pin(async move { response })
+        });
+        Self { name: "Test".to_owned(), timeout: Duration::from_secs(5), handler, activity: Activity::default() }
+    }
+}
+
 impl Invocable {
     /// Invokes the function. An error is what Lambda would call a function error: exception or timeout.
     pub async fn invoke(&self, event: Value) -> Result<Value, String> {

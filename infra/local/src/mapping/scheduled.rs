@@ -53,3 +53,30 @@ impl Scheduled {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::mapping::Schedule;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_schedule_invokes_its_function_again_and_again_until_stopped() {
+        let (seen, invocations) = mpsc::channel();
+        let function =
+            Invocable::of_test(move |event| seen.send(event).map(|()| Value::Null).map_err(|e| e.to_string()));
+        let schedule = Schedule::parse("rate(1 minute)").expect("a schedule");
+        let mapping = ScheduleMapping { name: "Sweep".to_owned(), schedule, input: None };
+        let stop = CancellationToken::new();
+        let run = tokio::spawn(Scheduled { mapping, function }.run(stop.clone()));
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            seen.extend(invocations.try_iter());
+        }
+        stop.cancel();
+        run.await.expect("it stops");
+        assert_eq!(seen[0]["detail-type"], "Scheduled Event");
+    }
+}

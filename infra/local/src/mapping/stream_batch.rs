@@ -141,14 +141,106 @@ fn left_of(batch: &[Value], response: &Result<Value, String>, reports: bool) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     fn batch() -> Vec<Value> {
-        ["10", "11", "12"].map(|number| json!({"dynamodb": {"SequenceNumber": number}})).into()
+        let record = |number| json!({"dynamodb": {"SequenceNumber": number, "ApproximateCreationDateTime": 1.0}});
+        ["10", "11", "12"].map(record).into()
     }
 
     fn named(numbers: &[&str]) -> Result<Value, String> {
         Ok(json!({"batchItemFailures": numbers.iter().map(|n| json!({"itemIdentifier": n})).collect::<Vec<_>>()}))
+    }
+
+    /// What a function was invoked with, batch by batch, and what the on-failure queue was told.
+    async fn delivered(
+        mapping: StreamMapping,
+        fails: fn(&[String]) -> Result<Value, String>,
+    ) -> (Vec<Vec<String>>, Vec<Value>) {
+        let engine = engine::Engine::start(engine::Ports::default()).await.expect("engines");
+        let endpoints =
+            crate::Endpoints { dynamodb: engine.dynamodb_url().to_owned(), sqs: engine.sqs_url().to_owned() };
+        let sqs = crate::aws::Clients::new(&endpoints).await.sqs;
+        let queue_url =
+            sqs.create_queue().queue_name("failures").send().await.expect("a queue").queue_url.expect("a URL");
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let function = Invocable::of_test({
+            let seen = Arc::clone(&seen);
+            move |event| {
+                let number = |record: &Value| record["dynamodb"]["SequenceNumber"].as_str().expect("text").to_owned();
+                let numbers: Vec<String> = event["Records"].as_array().expect("records").iter().map(number).collect();
+                seen.lock().expect("unpoisoned").push(numbers.clone());
+                fails(&numbers)
+            }
+        });
+        let on_failure = OnFailure { sqs: sqs.clone(), queue_url: queue_url.clone() };
+        let delivery = BatchDelivery {
+            mapping: &mapping,
+            function: &function,
+            on_failure: Some(&on_failure),
+            shard: "shard",
+            stream_arn: "arn",
+            stop: &CancellationToken::new(),
+        };
+        delivery.deliver(batch()).await;
+        let received =
+            sqs.receive_message().queue_url(&queue_url).max_number_of_messages(10).send().await.expect("an answer");
+        let told = received
+            .messages()
+            .iter()
+            .map(|message| serde_json::from_str(message.body().expect("a body")).expect("json"));
+        let seen = seen.lock().expect("unpoisoned").clone();
+        (seen, told.collect())
+    }
+
+    fn mapping(bisect: bool, retries: Option<u32>) -> StreamMapping {
+        StreamMapping {
+            name: "Test".to_owned(),
+            table: "Table".to_owned(),
+            starting_position: crate::template::StartingPosition::TrimHorizon,
+            batch_size: 10,
+            batching_window: 0,
+            parallelization_factor: 1,
+            filters: Vec::new(),
+            report_batch_item_failures: true,
+            bisect,
+            maximum_retry_attempts: retries,
+            maximum_record_age: None,
+            on_failure: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn bisecting_finds_the_one_record_that_breaks_the_function() {
+        let fails = |numbers: &[String]| {
+            if numbers.contains(&"11".to_owned()) { Err("boom".to_owned()) } else { Ok(Value::Null) }
+        };
+        let (seen, told) = delivered(mapping(true, Some(3)), fails).await;
+        assert_eq!(seen[..3], [vec!["10", "11", "12"], vec!["10"], vec!["11", "12"]]);
+        assert_eq!(seen.last().expect("invocations"), &["12"], "the others get through");
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0]["DDBStreamBatchInfo"]["startSequenceNumber"], "11");
+        assert_eq!(told[0]["DDBStreamBatchInfo"]["endSequenceNumber"], "11");
+        assert_eq!(told[0]["requestContext"]["condition"], "RetryAttemptsExhausted");
+    }
+
+    #[tokio::test]
+    async fn retries_are_bounded_and_start_at_the_first_failure() {
+        let fails = |_: &[String]| Ok(json!({"batchItemFailures": [{"itemIdentifier": "11"}]}));
+        let (seen, told) = delivered(mapping(false, Some(2)), fails).await;
+        assert_eq!(seen, [vec!["10", "11", "12"], vec!["11", "12"], vec!["11", "12"]]);
+        assert_eq!(told[0]["DDBStreamBatchInfo"]["batchSize"], 2);
+        assert_eq!(told[0]["requestContext"]["approximateInvokeCount"], 3);
+    }
+
+    #[tokio::test]
+    async fn a_record_too_old_is_given_up_without_an_invocation() {
+        let too_old = StreamMapping { maximum_record_age: Some(60), ..mapping(false, None) };
+        let (seen, told) = delivered(too_old, |_| Ok(Value::Null)).await;
+        assert!(seen.is_empty());
+        assert_eq!(told[0]["requestContext"]["condition"], "RecordAgeExceeded");
     }
 
     #[test]
