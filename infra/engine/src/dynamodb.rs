@@ -1,0 +1,108 @@
+//! DynamoDB and DynamoDB Streams over HTTP: `POST /` with the operation in `X-Amz-Target`, as the AWS clients send it.
+//!
+//! dynoxide's own server is not used: it can be neither wrapped nor told when something was written.
+
+mod expiry;
+mod operation;
+mod records;
+mod region;
+mod template;
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use dynoxide::Database;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::EngineError;
+use crate::served::Port;
+use operation::Operation;
+
+/// What AWS takes in one request.
+const LARGEST_REQUEST: usize = 16 * 1024 * 1024;
+
+const UNKNOWN_OPERATION: &str = r#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#;
+const TOO_LARGE: &str = r#"{"__type":"com.amazon.coral.service#RequestEntityTooLargeException"}"#;
+
+/// Serves the tables, and lets what is in them expire.
+pub(crate) async fn run(port: Port, tables: Tables) {
+    let service = {
+        let tables = tables.clone();
+        service_fn(move |request| {
+            let tables = tables.clone();
+            async move { Ok::<_, Infallible>(tables.answer(request).await) }
+        })
+    };
+    tokio::join!(port.serve(service), expiry::every_minute(&tables));
+}
+
+/// The database, and the news that something in it has changed.
+#[derive(Clone)]
+pub(crate) struct Tables {
+    database: Database,
+    writes: watch::Sender<u64>,
+}
+
+impl Tables {
+    /// No tables yet.
+    pub(crate) fn empty() -> Result<Tables, EngineError> {
+        Ok(Tables { database: template::database()?, writes: watch::Sender::new(0) })
+    }
+
+    /// Changes after every write.
+    pub(crate) fn writes(&self) -> watch::Receiver<u64> {
+        self.writes.subscribe()
+    }
+
+    fn written(&self) {
+        self.writes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        match *request.method() {
+            Method::POST => {}
+            Method::GET => return response(StatusCode::OK, "healthy: dynamodb.us-east-1.amazonaws.com "),
+            _ => return response(StatusCode::NOT_FOUND, UNKNOWN_OPERATION),
+        }
+        let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
+        let Some(operation) = target.and_then(Operation::parse) else {
+            return response(StatusCode::BAD_REQUEST, UNKNOWN_OPERATION);
+        };
+        let Ok(body) = Limited::new(request.into_body(), LARGEST_REQUEST).collect().await else {
+            return response(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE);
+        };
+        // Blocks this thread until the database has answered: it is this engine's own.
+        match operation.run(&self.database, &body.to_bytes()) {
+            Ok(answer) => {
+                if operation.writes() {
+                    self.written();
+                }
+                response(StatusCode::OK, answer)
+            }
+            Err(refusal) => {
+                let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
+                response(status, refusal.json)
+            }
+        }
+    }
+}
+
+fn response(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let body = body.into();
+    let checksum = HeaderValue::from(crc32fast::hash(&body));
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-amz-json-1.0"));
+    headers.insert(HeaderName::from_static("x-amz-crc32"), checksum);
+    if let Ok(id) = HeaderValue::try_from(Uuid::now_v7().to_string()) {
+        headers.insert(HeaderName::from_static("x-amzn-requestid"), id);
+    }
+    response
+}
