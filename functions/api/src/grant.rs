@@ -107,7 +107,7 @@ impl Command for Grant<'_> {
                 let cause = Cause { reason: self.asked.reason.clone(), purchase_id: self.asked.purchase_id.clone() };
                 Ok(Decision::Commit {
                     writes: vec![self.entitlements.put(&entitlement)?],
-                    event: entitlement.changed(&cause, fresh, &self.actor)?,
+                    event: Box::new(entitlement.changed(&cause, fresh, &self.actor)?),
                     answer: Answer::json(200, &EntitlementView::from(&entitlement))?,
                 })
             }

@@ -3,13 +3,14 @@
 //! One consistent query for the rows, one batch get for the texts and the state that groups share, one count.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use domain::notification::{EventNotification, HandledBy, Notification, ReadBy};
 use domain::{Audience, EventId, Time, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::asked::{InPath, InQuery};
 use crate::caller::{Caller, Scope};
 use crate::error::{ApiError, ErrorBody};
 use crate::page::{Paging, cursor};
@@ -32,7 +33,7 @@ const FALLBACK_LOCALE: &str = "en";
 pub async fn inbox(
     State(api): Shared,
     caller: Caller,
-    Query(wanted): Query<Wanted>,
+    InQuery(wanted): InQuery<Wanted>,
     paging: Paging,
 ) -> Result<Json<Inbox>, ApiError> {
     let (audience, user_id) = caller.as_user()?;
@@ -56,8 +57,8 @@ pub async fn inbox(
 pub async fn debug_inbox(
     State(api): Shared,
     caller: Caller,
-    Path(user_id): Path<String>,
-    Query(wanted): Query<Wanted>,
+    InPath(user_id): InPath<String>,
+    InQuery(wanted): InQuery<Wanted>,
     paging: Paging,
 ) -> Result<Json<Inbox>, ApiError> {
     caller.must(Scope::Operate)?;

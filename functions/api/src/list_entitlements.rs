@@ -1,13 +1,14 @@
 //! `GET /v1/users/{user_id}/entitlements`: what a user may use. One consistent query.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use domain::entitlement::EntitlementStatus;
 use domain::{Audience, StockKeepingUnit, Time, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Shared;
+use crate::asked::InPath;
 use crate::caller::{Caller, Scope};
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::page::{Paging, cursor};
@@ -26,7 +27,7 @@ use crate::page::{Paging, cursor};
 pub async fn list_entitlements(
     State(api): Shared,
     caller: Caller,
-    Path(user_id): Path<String>,
+    InPath(user_id): InPath<String>,
     paging: Paging,
 ) -> Result<Json<EntitlementList>, ApiError> {
     let user_id = UserId::parse(user_id).map_err(|error| ApiError::field("user_id", error))?;

@@ -1,11 +1,13 @@
 //! Lists: `limit` (1 to 100, 50 by default) and an opaque `cursor`.
 
-use axum::extract::{FromRequestParts, Query};
+use std::collections::HashMap;
+
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use std::collections::HashMap;
 
+use crate::asked::InQuery;
 use crate::error::ApiError;
 
 /// Which page of a list is asked for.
@@ -21,8 +23,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Paging {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let query = Query::<HashMap<String, String>>::from_request_parts(parts, state).await;
-        let Query(query) = query.map_err(|_| ApiError::field("query", "cannot be read"))?;
+        let InQuery(query) = InQuery::<HashMap<String, String>>::from_request_parts(parts, state).await?;
         let limit = match query.get("limit") {
             None => 50,
             Some(text) => {

@@ -1,12 +1,13 @@
 //! `PUT /v1/recipients/{user_type}/{user_id}`: who can be told, where. One put; repeating it changes nothing.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use domain::recipient::{Recipient, RecipientDetails};
 use domain::{Audience, UserId};
 use serde_json::Value;
 
 use crate::Shared;
+use crate::asked::InPath;
 use crate::body::JsonBody;
 use crate::caller::{Caller, Scope};
 use crate::error::{ApiError, Detail, ErrorBody};
@@ -22,7 +23,7 @@ use crate::error::{ApiError, Detail, ErrorBody};
 pub async fn put_recipient(
     State(api): Shared,
     caller: Caller,
-    Path((user_type, user_id)): Path<(String, String)>,
+    InPath((user_type, user_id)): InPath<(String, String)>,
     body: JsonBody<RecipientDetails>,
 ) -> Result<Json<Value>, ApiError> {
     caller.must(Scope::RecipientsWrite)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 /// How many deliveries are remembered; older ones are forgotten, so that a long run does not fill the memory.
-const REMEMBERED: usize = 50_000;
+const REMEMBERED: usize = 30_000;
 
 /// One record or message, as a function got it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +25,16 @@ pub struct Deliveries {
 
 #[derive(Debug, Default)]
 struct Remembered {
-    by_event: HashMap<String, Vec<Delivery>>,
+    by_event: HashMap<String, Vec<Kept>>,
     order: VecDeque<String>,
+}
+
+/// A delivery as it is kept: text takes a fraction of what a parsed record does.
+#[derive(Debug)]
+struct Kept {
+    function: String,
+    identity: Option<String>,
+    record: String,
 }
 
 impl Deliveries {
@@ -36,10 +44,14 @@ impl Deliveries {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let known = shared.by_event.entry(event_id.to_owned()).or_default();
         let identity = identity_of(record);
-        if known.iter().any(|delivery| delivery.function == function && identity_of(&delivery.record) == identity) {
+        if known.iter().any(|kept| kept.function == function && kept.identity.as_deref() == identity) {
             return;
         }
-        known.push(Delivery { function: function.to_owned(), record: record.clone() });
+        known.push(Kept {
+            function: function.to_owned(),
+            identity: identity.map(str::to_owned),
+            record: record.to_string(),
+        });
         shared.order.push_back(event_id.to_owned());
         if shared.order.len() > REMEMBERED
             && let Some(oldest) = shared.order.pop_front()
@@ -51,7 +63,11 @@ impl Deliveries {
     /// What was delivered of an event.
     pub fn of_event(&self, event_id: &str) -> Vec<Delivery> {
         let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.by_event.get(event_id).cloned().unwrap_or_default()
+        let parse = |kept: &Kept| {
+            let record = serde_json::from_str(&kept.record).ok()?;
+            Some(Delivery { function: kept.function.clone(), record })
+        };
+        shared.by_event.get(event_id).into_iter().flatten().filter_map(parse).collect()
     }
 }
 

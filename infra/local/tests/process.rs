@@ -6,6 +6,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+/// Variables of a process, beyond the test's own.
+type Environment = [(String, String)];
+
 /// A `belfry` process; it is ended when this is dropped, however the test ends.
 struct Belfry {
     child: Child,
@@ -15,7 +18,7 @@ struct Belfry {
 
 impl Belfry {
     /// Starts it and waits for its ready line.
-    fn start(arguments: &[&str], environment: &[(String, String)]) -> Self {
+    fn start(arguments: &[&str], environment: &Environment) -> Self {
         let mut child = command(arguments, environment).spawn().expect("belfry starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
         let mut ready = String::new();
@@ -51,7 +54,7 @@ impl Drop for Belfry {
     }
 }
 
-fn command(arguments: &[&str], environment: &[(String, String)]) -> Command {
+fn command(arguments: &[&str], environment: &Environment) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_belfry"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "BELFRY_LOG"] {
@@ -99,7 +102,7 @@ fn a_taken_port_and_half_an_environment_are_clear_errors() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
     let dynamodb = [("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), "http://127.0.0.1:1".to_owned())];
-    let cases: [(&[&str], &[(String, String)], &str); 4] = [
+    let cases: [(&[&str], &Environment, &str); 4] = [
         (&["--port", &port], &[], "is taken"),
         (&["--port", "0"], &dynamodb, "AWS_ENDPOINT_URL_SQS is not set"),
         (&["--template", "no-such-file.yaml"], &[], "no-such-file.yaml"),

@@ -53,7 +53,7 @@ pub enum Decision {
         /// The changed aggregates.
         writes: Vec<Write>,
         /// The event that reports the change.
-        event: Event,
+        event: Box<Event>,
         /// The answer, stored with the change.
         answer: Answer,
     },

@@ -124,6 +124,9 @@ async fn queries_and_paths_are_checked_too() {
         "/debug/notification/inbox/u",
         "/debug/notification/inbox/u?user_type=NOBODY",
         "/debug/notification/inbox/%20?user_type=CUSTOMER",
+        "/debug/notification/inbox/%FF?user_type=CUSTOMER",
+        "/v1/users/%FF/entitlements",
+        "/v1/inbox?unread=%FF",
     ] {
         assert_eq!(operator.get(path).await.code(), "BAD_REQUEST", "{path}");
     }
