@@ -5,8 +5,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::{Fingerprint, IdempotencyKey};
-use ledger::command::{Answer, Executed, Request};
+use ledger::command::{Answer, Command, Executed, Request};
+use runtime::metrics::Ended;
+use serde_json::Value;
 
+use crate::Api;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 
@@ -15,6 +18,8 @@ use crate::error::{ApiError, Code};
 pub struct Keyed {
     /// Who calls.
     pub caller: Caller,
+    /// W3C trace context, where the caller sent one.
+    pub traceparent: Option<String>,
     key: IdempotencyKey,
     method: String,
     path: String,
@@ -22,12 +27,12 @@ pub struct Keyed {
 
 impl Keyed {
     /// The request, once its body is known.
-    pub fn with_body(&self, canonical: &[u8]) -> Request {
-        Request {
+    pub fn with_body(&self, json: &Value) -> Result<Request, ApiError> {
+        Ok(Request {
             caller: self.caller.identity.clone(),
             key: self.key.clone(),
-            fingerprint: Fingerprint::of(&self.method, &self.path, canonical),
-        }
+            fingerprint: Fingerprint::of_json(&self.method, &self.path, json)?,
+        })
     }
 }
 
@@ -37,7 +42,9 @@ impl<S: Sync> FromRequestParts<S> for Keyed {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
         let key = key(&parts.headers)?;
-        Ok(Self { caller, key, method: parts.method.to_string(), path: parts.uri.path().to_owned() })
+        let traceparent = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
+        let traceparent = traceparent.filter(|value| is_traceparent(value)).map(str::to_owned);
+        Ok(Self { caller, traceparent, key, method: parts.method.to_string(), path: parts.uri.path().to_owned() })
     }
 }
 
@@ -54,8 +61,35 @@ fn key(headers: &HeaderMap) -> Result<IdempotencyKey, ApiError> {
     }
 }
 
-/// The response to an executed command.
-pub fn respond(executed: Executed) -> Response {
+/// `version-trace_id-parent_id-flags`, all in lower-case hexadecimal.
+fn is_traceparent(value: &str) -> bool {
+    let lengths =
+        value.split('-').map(|part| (part.len(), part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))));
+    lengths.eq([(2, true), (32, true), (16, true), (2, true)])
+}
+
+impl Api {
+    /// Runs a command and counts how it ended.
+    pub async fn execute<C: Command>(
+        &self,
+        name: &'static str,
+        request: &Request,
+        command: &C,
+    ) -> Result<Response, ApiError> {
+        let execution = self.commands.execute(request, command).await?;
+        let ended = match &execution.outcome {
+            Executed::Accepted(_) => Ended::Accepted,
+            Executed::Refused(_) => Ended::Refused,
+            Executed::Replayed(_) => Ended::Replayed,
+            Executed::KeyConflict => Ended::Conflicted,
+        };
+        self.metrics.command(name, ended, execution.races);
+        tracing::info!(command = name, ended = ended.as_str(), races = execution.races, "command");
+        Ok(respond(execution.outcome))
+    }
+}
+
+fn respond(executed: Executed) -> Response {
     match executed {
         Executed::Accepted(answer) | Executed::Refused(answer) => json(answer),
         Executed::Replayed(answer) => ([("idempotency-replayed", "true")], json(answer)).into_response(),

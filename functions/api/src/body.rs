@@ -1,13 +1,12 @@
-//! Request bodies: JSON of at most 128 KiB, no field twice, no field unknown, and its canonical form.
+//! Request bodies: JSON of at most 128 KiB, no field twice, no field unknown.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::FromRequest;
 use axum::http::{HeaderMap, Request, header};
+use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::error::{ApiError, Code};
@@ -15,13 +14,13 @@ use crate::error::{ApiError, Code};
 /// The largest body that is read.
 pub const LARGEST: usize = 128 * 1024;
 
-/// A parsed body with its canonical bytes, which the fingerprint is made of.
+/// A parsed body, and the JSON that it was, which the fingerprint is made of.
 #[derive(Debug)]
 pub struct JsonBody<T> {
     /// The body.
     pub parsed: T,
-    /// The same JSON with sorted fields and no white space: equal for equal bodies.
-    pub canonical: Vec<u8>,
+    /// The same as JSON.
+    pub json: Value,
 }
 
 impl<T: DeserializeOwned, S: Sync> FromRequest<S> for JsonBody<T> {
@@ -45,12 +44,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<JsonBody<T>, ApiError> {
     let NoFieldTwice(value) = serde_json::from_slice(bytes).map_err(|error| ApiError::field("body", error))?;
-    let canonical = serde_json::to_vec(&Sorted(&value))?;
-    let parsed = serde_path_to_error::deserialize(value).map_err(|error| {
+    let parsed = serde_path_to_error::deserialize(&value).map_err(|error| {
         let path = error.path().to_string();
         ApiError::field(if path == "." { "body".to_owned() } else { path }, error.into_inner())
     })?;
-    Ok(JsonBody { parsed, canonical })
+    Ok(JsonBody { parsed, json: value })
 }
 
 /// JSON in which no object names a field twice. Parsers differ on which of the two counts, so neither does.
@@ -114,34 +112,9 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 }
 
-/// JSON with its fields in order, whatever order the map keeps them in.
-struct Sorted<'a>(&'a Value);
-
-impl Serialize for Sorted<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Object(fields) => serializer
-                .collect_map(fields.iter().map(|(name, value)| (name, Sorted(value))).collect::<BTreeMap<_, _>>()),
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
-            other => other.serialize(serializer),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn canonical(text: &str) -> String {
-        String::from_utf8(parse::<Value>(text.as_bytes()).expect("a body").canonical).expect("text")
-    }
-
-    #[test]
-    fn order_and_white_space_do_not_change_the_canonical_form() {
-        assert_eq!(canonical(r#"{"b": [1, {"y": 2, "x": null}], "a": "ü"}"#), r#"{"a":"ü","b":[1,{"x":null,"y":2}]}"#);
-        assert_ne!(canonical(r#"{"a": [1, 2]}"#), canonical(r#"{"a": [2, 1]}"#));
-        assert_ne!(canonical(r#"{"a": 1}"#), canonical(r#"{"a": "1"}"#));
-    }
 
     #[test]
     fn a_field_twice_is_refused_at_any_depth() {

@@ -5,18 +5,15 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::entitlement::{Cause, Entitlement, EntitlementStatus};
-use domain::id::{Line, PurchaseId};
-use domain::{Fresh, StockKeepingUnit, Time, UserId};
-use ledger::command::{Answer, Begin, Command, Decision};
-use ledger::{Corrupt, Entitlements, Found, Key, LedgerError};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use domain::Fresh;
+use domain::entitlement::{Entitlement, EntitlementStatus};
+use ledger::command::Begin;
 
 use crate::Shared;
-use crate::answer::{Keyed, respond};
+use crate::answer::Keyed;
 use crate::body::JsonBody;
 use crate::caller::Scope;
+use crate::change_entitlement::{ChangeEntitlement, EntitlementChange, EntitlementView};
 use crate::error::{ApiError, Code, ErrorBody};
 
 /// Makes an entitlement ACTIVE.
@@ -32,90 +29,18 @@ use crate::error::{ApiError, Code, ErrorBody};
 )]
 pub async fn grant(State(api): Shared, keyed: Keyed, body: JsonBody<EntitlementChange>) -> Result<Response, ApiError> {
     keyed.caller.must(Scope::CommandsWrite)?;
-    let request = keyed.with_body(&body.canonical);
-    let grant = Grant { asked: body.parsed, actor: keyed.caller.identity.subject, entitlements: &api.entitlements };
-    Ok(respond(api.commands.execute(&request, &grant).await?))
+    let command = ChangeEntitlement {
+        asked: body.parsed,
+        actor: keyed.caller.identity.subject.clone(),
+        traceparent: keyed.traceparent.clone(),
+        entitlements: &api.entitlements,
+        begin: Begin::AssumeAbsent,
+        decide: granted,
+    };
+    api.execute("grant", &keyed.with_body(&body.json)?, &command).await
 }
 
-/// The body of a grant or a revoke.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EntitlementChange {
-    /// Whose entitlement.
-    #[schema(value_type = String)]
-    user_id: UserId,
-    /// For what.
-    #[schema(value_type = String)]
-    stock_keeping_unit: StockKeepingUnit,
-    /// Why, in the caller's words.
-    #[schema(value_type = String)]
-    reason: Line,
-    /// Because of which purchase.
-    #[schema(value_type = String)]
-    purchase_id: PurchaseId,
-}
-
-/// An entitlement as it is answered.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EntitlementView<'a> {
-    #[schema(value_type = String)]
-    user_id: &'a UserId,
-    #[schema(value_type = String)]
-    stock_keeping_unit: &'a StockKeepingUnit,
-    #[schema(value_type = String, example = "ACTIVE")]
-    status: EntitlementStatus,
-    version: u64,
-    #[schema(value_type = String, format = DateTime)]
-    updated_at: Time,
-}
-
-impl<'a> From<&'a Entitlement> for EntitlementView<'a> {
-    fn from(entitlement: &'a Entitlement) -> Self {
-        Self {
-            user_id: &entitlement.user_id,
-            stock_keeping_unit: &entitlement.stock_keeping_unit,
-            status: entitlement.status,
-            version: entitlement.version,
-            updated_at: entitlement.updated_at,
-        }
-    }
-}
-
-struct Grant<'a> {
-    asked: EntitlementChange,
-    actor: String,
-    entitlements: &'a Entitlements,
-}
-
-impl Command for Grant<'_> {
-    type Known = Option<Entitlement>;
-
-    const BEGIN: Begin = Begin::AssumeAbsent;
-
-    fn reads(&self) -> Vec<Key> {
-        vec![self.entitlements.key(&self.asked.user_id, &self.asked.stock_keeping_unit)]
-    }
-
-    fn known(&self, found: &Found) -> Result<Self::Known, Corrupt> {
-        self.entitlements.among(found, &self.asked.user_id, &self.asked.stock_keeping_unit)
-    }
-
-    fn decide(&self, known: &Self::Known, fresh: &Fresh) -> Result<Decision, LedgerError> {
-        match granted(known.as_ref(), &self.asked, fresh) {
-            Err(refusal) => Ok(Decision::Refuse(refusal.into_answer()?)),
-            Ok(entitlement) => {
-                let cause = Cause { reason: self.asked.reason.clone(), purchase_id: self.asked.purchase_id.clone() };
-                Ok(Decision::Commit {
-                    writes: vec![self.entitlements.put(&entitlement)?],
-                    event: Box::new(entitlement.changed(&cause, fresh, &self.actor)?),
-                    answer: Answer::json(200, &EntitlementView::from(&entitlement))?,
-                })
-            }
-        }
-    }
-}
-
-/// What a grant makes of what is known: what is ACTIVE cannot be granted, what was revoked goes on with its version.
+/// What is ACTIVE cannot be granted; what was revoked goes on with its version.
 fn granted(known: Option<&Entitlement>, asked: &EntitlementChange, fresh: &Fresh) -> Result<Entitlement, ApiError> {
     let version = match known {
         None => 1,
@@ -124,13 +49,7 @@ fn granted(known: Option<&Entitlement>, asked: &EntitlementChange, fresh: &Fresh
             EntitlementStatus::Revoked => before.version + 1,
         },
     };
-    Ok(Entitlement {
-        user_id: asked.user_id.clone(),
-        stock_keeping_unit: asked.stock_keeping_unit.clone(),
-        status: EntitlementStatus::Active,
-        version,
-        updated_at: fresh.now,
-    })
+    Ok(asked.to(EntitlementStatus::Active, version, fresh))
 }
 
 #[cfg(test)]
@@ -152,14 +71,13 @@ mod tests {
 
     #[test]
     fn what_is_active_cannot_be_granted_again() {
-        let active = granted(None, &asked(), &Fresh::new()).expect("granted");
+        let active = asked().to(EntitlementStatus::Active, 1, &Fresh::new());
         assert!(granted(Some(&active), &asked(), &Fresh::new()).is_err());
     }
 
     #[test]
     fn what_was_revoked_goes_on_with_its_version() {
-        let mut revoked = granted(None, &asked(), &Fresh::new()).expect("granted");
-        (revoked.status, revoked.version) = (EntitlementStatus::Revoked, 2);
+        let revoked = asked().to(EntitlementStatus::Revoked, 2, &Fresh::new());
         assert_eq!(granted(Some(&revoked), &asked(), &Fresh::new()).expect("granted").version, 3);
     }
 }

@@ -4,6 +4,10 @@
 async fn main() -> Result<(), lambda_http::Error> {
     runtime::log_as_json();
     let aws = runtime::aws().await;
-    let router = api::router(&runtime::Settings::from_env(), ledger::Ledger::new(runtime::dynamodb(&aws)))?;
+    let router = api::router(
+        &runtime::Settings::from_env(),
+        ledger::Ledger::new(runtime::dynamodb(&aws)),
+        runtime::Metrics::to_stdout(),
+    )?;
     lambda_http::run(router).await
 }

@@ -45,5 +45,10 @@ pub fn cursor(sort_key: &str) -> String {
 fn read_cursor(cursor: &str) -> Result<String, ApiError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
     let key = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).filter(|key| (1..=1024).contains(&key.len()));
-    key.ok_or_else(|| ApiError::field("cursor", "must be a cursor that an answer gave"))
+    key.ok_or_else(bad_cursor)
+}
+
+/// The refusal of a cursor that no answer gave.
+pub fn bad_cursor() -> ApiError {
+    ApiError::field("cursor", "must be a cursor that an answer gave")
 }

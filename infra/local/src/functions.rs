@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::activity::Activity;
 use crate::aws::Clients;
+use crate::metrics::RecentMetrics;
 use crate::template::Function;
 
 type Handler = dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync;
@@ -52,6 +53,7 @@ pub fn start(
     environment: BTreeMap<String, String>,
     clients: &Clients,
     activity: &Activity,
+    metrics: &RecentMetrics,
 ) -> Result<Started, NotStarted> {
     let settings: Settings = environment.into_iter().collect();
     let ledger = Ledger::new(clients.dynamodb.clone());
@@ -65,7 +67,9 @@ pub fn start(
         })
     };
     match function.binary.as_str() {
-        "api" => api::router(&settings, ledger).map(Started::Http).map_err(|error| failed(error.to_string())),
+        "api" => {
+            api::router(&settings, ledger, metrics.sink()).map(Started::Http).map_err(|error| failed(error.to_string()))
+        }
         "outbox-stream" => {
             let relay = outbox_stream::OutboxStream::new(&settings, ledger, clients.sqs.clone());
             let relay = Arc::new(relay.map_err(|error| failed(error.to_string()))?);

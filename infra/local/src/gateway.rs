@@ -138,5 +138,8 @@ fn unauthenticated() -> Response {
     let body = json!({"code": "UNAUTHENTICATED", "message": "no valid token"});
     let mut response = (StatusCode::UNAUTHORIZED, axum::Json(body)).into_response();
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if let Ok(request_id) = HeaderValue::from_str(&uuid::Uuid::now_v7().to_string()) {
+        response.headers_mut().insert("x-request-id", request_id);
+    }
     response
 }

@@ -23,6 +23,7 @@ use crate::functions::{self, Invocable, NotStarted, Started};
 use crate::gateway::{Gateway, authorize};
 use crate::local_routes::{self, Local};
 use crate::mapping::{Checkpoints, Drained, OnFailure, QueuePoller, Scheduled, StreamPoller};
+use crate::metrics::RecentMetrics;
 use crate::provision::{NotProvisioned, Provisioned, provision};
 use crate::template::{Function, Template, TemplateError, UnresolvedVariable};
 
@@ -153,11 +154,12 @@ impl Host {
             streams: Vec::new(),
             functions: Vec::new(),
         };
+        let metrics = RecentMetrics::default();
         let mut api = None;
         for function in &template.functions {
             let environment =
                 template.environment(function, &BTreeMap::new(), |reference| starting.provisioned.locate(reference))?;
-            match functions::start(function, environment, &starting.clients, &starting.activity)? {
+            match functions::start(function, environment, &starting.clients, &starting.activity, &metrics)? {
                 Started::Http(router) => api = Some(router),
                 Started::Events(invocable) => starting.map(function, invocable),
             }
@@ -178,6 +180,7 @@ impl Host {
             functions,
             streams,
             activity,
+            metrics,
         };
         let local = Arc::new(local);
         if options.demo {

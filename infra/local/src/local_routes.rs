@@ -21,6 +21,7 @@ use crate::deliveries::Deliveries;
 use crate::functions::Invocable;
 use crate::gateway::{Gateway, TokenRequest};
 use crate::mapping::{Drained, redeliver};
+use crate::metrics::RecentMetrics;
 use crate::provision::Provisioned;
 use crate::template::Template;
 
@@ -37,6 +38,7 @@ pub struct Local {
     pub functions: Vec<Invocable>,
     pub streams: Vec<Drained>,
     pub activity: Activity,
+    pub metrics: RecentMetrics,
 }
 
 type Shared = State<Arc<Local>>;
@@ -52,6 +54,7 @@ pub fn routes(local: Arc<Local>) -> Router {
         .route("/local/inject", post(inject))
         .route("/local/idle", get(idle))
         .route("/local/endpoints", get(endpoints))
+        .route("/local/metrics", get(metrics))
         .with_state(local)
 }
 
@@ -128,6 +131,10 @@ async fn inject(State(local): Shared, body: Body<Inject>) -> Result<Json<Value>,
 async fn endpoints(State(local): Shared) -> Json<Value> {
     let Endpoints { dynamodb, sqs } = &local.endpoints;
     Json(json!({"dynamodb": dynamodb, "sqs": sqs, "providers": local.providers_url}))
+}
+
+async fn metrics(State(local): Shared) -> Json<Value> {
+    Json(json!({"metrics": local.metrics.lines()}))
 }
 
 #[derive(Debug, Deserialize)]

@@ -65,6 +65,11 @@ pub const GRANTED: &str = "EntitlementGranted";
 /// The event type of a revoke.
 pub const REVOKED: &str = "EntitlementRevoked";
 
+/// The kind and id under which the history of an entitlement is kept.
+pub fn aggregate(user_id: &UserId, unit: &StockKeepingUnit) -> (String, String) {
+    ("Entitlement".to_owned(), compose(&[user_id.as_str(), unit.as_str()]))
+}
+
 impl Entitlement {
     /// The event that reports that this entitlement came to stand as it does.
     pub fn changed(&self, cause: &Cause, fresh: &Fresh, actor: &str) -> Result<Event, serde_json::Error> {
@@ -82,11 +87,12 @@ impl Entitlement {
             source_id: cause.purchase_id.clone(),
             version: self.version,
         };
+        let (aggregate_type, aggregate_id) = aggregate(&self.user_id, &self.stock_keeping_unit);
         Ok(Event {
             event_id: fresh.event_id.into(),
             event_type: event_type.to_owned(),
-            aggregate_type: "Entitlement".to_owned(),
-            aggregate_id: compose(&[self.user_id.as_str(), self.stock_keeping_unit.as_str()]),
+            aggregate_type,
+            aggregate_id,
             version: Some(self.version),
             occurred_at: fresh.now,
             recorded_at: fresh.now,

@@ -1,8 +1,10 @@
 //! What makes a repeated command recognisable: whose key it is, the key, and the request's fingerprint.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Who calls: a key belongs to its caller, so nobody can read or block another caller's key.
@@ -41,6 +43,11 @@ impl IdempotencyKey {
 pub struct Fingerprint(String);
 
 impl Fingerprint {
+    /// The fingerprint of a request with a JSON body: order of fields and white space do not count.
+    pub fn of_json(method: &str, path: &str, body: &Value) -> Result<Self, serde_json::Error> {
+        Ok(Self::of(method, path, &serde_json::to_vec(&Sorted(body))?))
+    }
+
     /// Each part is preceded by its length, so that no two different requests feed the hash the same bytes.
     pub fn of(method: &str, path: &str, canonical_body: &[u8]) -> Self {
         let mut hash = Sha256::new();
@@ -49,6 +56,22 @@ impl Fingerprint {
             hash.update(part);
         }
         Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// JSON with its fields in order, whatever order the map keeps them in.
+struct Sorted<'a>(&'a Value);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(fields) => {
+                let fields: BTreeMap<_, _> = fields.iter().map(|(name, value)| (name, Sorted(value))).collect();
+                serializer.collect_map(fields)
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            other => other.serialize(serializer),
+        }
     }
 }
 
@@ -72,6 +95,18 @@ mod tests {
         for text in ["", " ", "a b", "a\t", "a\u{7f}", "ü", too_long.as_str()] {
             assert_eq!(IdempotencyKey::parse(text), Err(NotAKey), "{text:?}");
         }
+    }
+
+    #[test]
+    fn order_and_white_space_do_not_change_the_fingerprint_and_anything_else_does() {
+        let of = |body: &str| {
+            let body = serde_json::from_str(body).expect("json");
+            Fingerprint::of_json("POST", "/a", &body).expect("a fingerprint")
+        };
+        assert_eq!(of(r#"{"b": [1, {"y": 2, "x": null}], "a": "ü"}"#), of(r#"{"a":"ü","b":[1,{"x":null,"y":2}]}"#));
+        assert_ne!(of(r#"{"a": [1, 2]}"#), of(r#"{"a": [2, 1]}"#));
+        assert_ne!(of(r#"{"a": 1}"#), of(r#"{"a": "1"}"#));
+        assert_ne!(of(r#"{"a": null}"#), of("{}"));
     }
 
     #[test]

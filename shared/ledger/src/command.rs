@@ -24,7 +24,7 @@ pub trait Command {
     type Known;
 
     /// Whether to read before the first decision.
-    const BEGIN: Begin;
+    fn begin(&self) -> Begin;
 
     /// The items that the decision rests on; every item that it writes must be among them.
     fn reads(&self) -> Vec<Key>;
@@ -88,6 +88,15 @@ pub struct Request {
     pub fingerprint: Fingerprint,
 }
 
+/// A command that has come to an end.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// How it ended.
+    pub outcome: Executed,
+    /// How many races it lost on the way.
+    pub races: u32,
+}
+
 /// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Executed {
@@ -116,9 +125,15 @@ pub struct Commands {
 
 impl Commands {
     /// Executes a command once, however often it is asked.
-    pub async fn execute<C: Command>(&self, request: &Request, command: &C) -> Result<Executed, LedgerError> {
+    pub async fn execute<C: Command>(&self, request: &Request, command: &C) -> Result<Execution, LedgerError> {
+        let mut races = 0;
+        let outcome = self.run(request, command, &mut races).await?;
+        Ok(Execution { outcome, races })
+    }
+
+    async fn run<C: Command>(&self, request: &Request, command: &C, races: &mut u32) -> Result<Executed, LedgerError> {
         let reads = command.reads();
-        let mut known = match C::BEGIN {
+        let mut known = match command.begin() {
             Begin::AssumeAbsent => command.known(&Found::default())?,
             Begin::Read => match self.read(request, &reads).await? {
                 Read::Answered(executed) => return Ok(executed),
@@ -135,7 +150,10 @@ impl Commands {
                     writes.push(self.keys.put(&self.record(request, &answer, &fresh), fresh.now)?);
                     match self.ledger.commit(&writes).await? {
                         Outcome::Committed => return Ok(Executed::Accepted(answer)),
-                        Outcome::Raced(raced) => raced,
+                        Outcome::Raced(raced) => {
+                            *races += 1;
+                            raced
+                        }
                     }
                 }
             };

@@ -14,6 +14,7 @@ use crate::attempt::{Fate, fate};
 use crate::commit::Write;
 use crate::error::{Corrupt, LedgerError};
 use crate::item::{Key, from_item, number, text, to_item};
+use crate::read::Page;
 
 /// How many partitions the index of unpublished entries is spread over.
 pub const UNPUBLISHED_PARTITIONS: u32 = 8;
@@ -55,6 +56,26 @@ struct Row {
 #[derive(Debug, Deserialize)]
 struct StatusRow {
     status: OutboxStatus,
+}
+
+/// An event of the past, as the history shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Past {
+    /// What happened.
+    pub event_type: String,
+    /// Whose command it was.
+    pub actor: Option<String>,
+    /// The type's own fields.
+    pub payload: serde_json::Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct PastRow {
+    event_id: EventId,
+    sequence: String,
+    event_type: String,
+    actor: Option<String>,
+    payload: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,6 +121,50 @@ impl Events {
     /// Reads the id alone, out of an entry that need not be readable otherwise.
     pub fn parse_id(&self, keys: impl Into<serde_dynamo::Item>) -> Result<EventId, Corrupt> {
         Ok(from_item::<IdRow>(&self.table, keys)?.event_id)
+    }
+
+    /// The events of an aggregate, newest first, from behind `after` (sequence and event id of a row). One query of the
+    /// index `by_aggregate`, which lags by moments: nothing is decided on it.
+    pub async fn of_aggregate(
+        &self,
+        ledger: &Ledger,
+        (aggregate_type, aggregate_id): &(String, String),
+        limit: u16,
+        after: Option<(&str, &str)>,
+    ) -> Result<Page<Past>, LedgerError> {
+        let aggregate = compose(&[aggregate_type, aggregate_id]);
+        let start = after.map(|(sequence, event_id)| {
+            let names = ["aggregate", "sequence", "event_id"].map(str::to_owned);
+            names.into_iter().zip([text(&aggregate), text(sequence), text(event_id)]).collect()
+        });
+        let page = ledger
+            .attempt(|| async {
+                let request = ledger
+                    .client
+                    .query()
+                    .table_name(&self.table)
+                    .index_name("by_aggregate")
+                    .key_condition_expression("aggregate = :aggregate")
+                    .expression_attribute_values(":aggregate", text(&aggregate))
+                    .set_exclusive_start_key(start.clone())
+                    .scan_index_forward(false)
+                    .limit(i32::from(limit));
+                match request.send().await {
+                    Ok(output) => Fate::Done((output.items.unwrap_or_default(), output.last_evaluated_key.is_some())),
+                    Err(error) => fate(&error),
+                }
+            })
+            .await?;
+        let (items, more) = page;
+        let rows: Vec<PastRow> =
+            items.into_iter().map(|item| from_item(&self.table, item)).collect::<Result<_, _>>()?;
+        let next = rows.last().filter(|_| more).map(|row| format!("{}#{}", row.sequence, row.event_id));
+        let rows = rows.into_iter().map(|row| {
+            let payload = serde_json::from_str(&row.payload)
+                .map_err(|error| Corrupt { table: self.table.clone(), problem: format!("payload: {error}") })?;
+            Ok(Past { event_type: row.event_type, actor: row.actor, payload })
+        });
+        Ok(Page { rows: rows.collect::<Result<_, Corrupt>>()?, next })
     }
 
     /// Which of these entries are published already, in one consistent read of at most 100.

@@ -94,6 +94,49 @@ impl IdempotencyKeys {
         from_item(&self.table, item)
     }
 
+    /// The stored answer of a key, if it has one that still counts.
+    pub async fn get(
+        &self,
+        ledger: &Ledger,
+        caller: &Caller,
+        key: &IdempotencyKey,
+        now: Time,
+    ) -> Result<Option<Record>, LedgerError> {
+        let item = ledger.get(&self.key(caller, key)).await?;
+        let record = item.map(|item| self.parse(item)).transpose()?;
+        Ok(record.filter(|record| record.is_live(now)))
+    }
+
+    /// Forgets a key, if it has an answer that still counts; says whether it had.
+    pub async fn evict(
+        &self,
+        ledger: &Ledger,
+        caller: &Caller,
+        key: &IdempotencyKey,
+        now: Time,
+    ) -> Result<bool, LedgerError> {
+        ledger
+            .attempt(|| async {
+                let delete = ledger
+                    .client
+                    .delete_item()
+                    .table_name(&self.table)
+                    .set_key(Some(self.key(caller, key).attributes()))
+                    .condition_expression("expires_at > :now")
+                    .expression_attribute_values(":now", number(now.as_seconds()));
+                match delete.send().await {
+                    Ok(_) => Fate::Done(true),
+                    Err(error)
+                        if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+                    {
+                        Fate::Done(false)
+                    }
+                    Err(error) => fate(&error),
+                }
+            })
+            .await
+    }
+
     /// Stores the record on its own, if the key is free; otherwise gives back what stands there.
     ///
     /// A refusal has no transaction to ride in. When its put fails, somebody else's answer is there: replay it.

@@ -1,0 +1,61 @@
+//! The metrics of the functions, kept for `GET /local/metrics`: in the cloud, CloudWatch reads them off the log.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use runtime::Metrics;
+use serde_json::Value;
+
+/// How many lines are kept.
+const KEPT: usize = 10_000;
+
+/// The last lines in embedded metric format.
+#[derive(Debug, Clone, Default)]
+pub struct RecentMetrics {
+    lines: Arc<Mutex<VecDeque<String>>>,
+}
+
+/// Collects one line.
+struct Line {
+    bytes: Vec<u8>,
+    recent: RecentMetrics,
+}
+
+impl RecentMetrics {
+    /// Metrics that end up here.
+    pub fn sink(&self) -> Metrics {
+        let recent = self.clone();
+        Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
+    }
+
+    /// The lines, oldest first.
+    pub fn lines(&self) -> Vec<Value> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+impl io::Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let mut lines = self.recent.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            lines.push_back(line.to_owned());
+        }
+        while lines.len() > KEPT {
+            lines.pop_front();
+        }
+    }
+}

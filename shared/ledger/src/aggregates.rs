@@ -1,0 +1,92 @@
+//! Aggregates: things with a version, one item each. The next aggregate is one `impl` in one file.
+
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Ledger;
+use crate::commit::Write;
+use crate::error::{Corrupt, LedgerError};
+use crate::item::{Item, Key, from_item, number, to_item};
+use crate::read::{Found, Page, Query};
+
+/// A thing with a version. It is stored as `serde` writes it, so its fields are the attributes; one of them must be
+/// called `version`.
+pub trait Aggregate: Serialize + DeserializeOwned {
+    /// What identifies it.
+    type Id;
+
+    /// Its place in a table.
+    fn key(table: &str, id: &Self::Id) -> Key;
+
+    /// What identifies this one.
+    fn id(&self) -> Self::Id;
+
+    /// Grows by one with each change, from 1.
+    fn version(&self) -> u64;
+}
+
+/// A table of aggregates.
+#[derive(Debug)]
+pub struct Aggregates<A> {
+    table: String,
+    of: PhantomData<fn() -> A>,
+}
+
+impl<A> Clone for Aggregates<A> {
+    fn clone(&self) -> Self {
+        Self { table: self.table.clone(), of: PhantomData }
+    }
+}
+
+impl<A: Aggregate> Aggregates<A> {
+    /// The table of this name.
+    pub fn new(table: impl Into<String>) -> Self {
+        Self { table: table.into(), of: PhantomData }
+    }
+
+    /// An aggregate's place.
+    pub fn key(&self, id: &A::Id) -> Key {
+        A::key(&self.table, id)
+    }
+
+    /// Stores an aggregate, if the one before it (version one lower, or none) is what stands there.
+    pub fn put(&self, aggregate: &A) -> Result<Write, LedgerError> {
+        let (key, item) = (self.key(&aggregate.id()), to_item(aggregate)?);
+        match aggregate.version() {
+            0 | 1 => Write::create(key, item),
+            version => Write::put(key, item, "version = :before", [(":before", number(version - 1))]),
+        }
+    }
+
+    /// The aggregate among the items that were found.
+    pub fn among(&self, found: &Found, id: &A::Id) -> Result<Option<A>, Corrupt> {
+        found.get(&self.key(id)).map(|item| self.parse(item.clone())).transpose()
+    }
+
+    /// The aggregate, as it stands now.
+    pub async fn get(&self, ledger: &Ledger, id: &A::Id) -> Result<Option<A>, LedgerError> {
+        let item = ledger.get(&self.key(id)).await?;
+        Ok(item.map(|item| self.parse(item)).transpose()?)
+    }
+
+    /// One page of a partition's aggregates in the order of their sort key, from behind `after`.
+    pub(crate) async fn page(
+        &self,
+        ledger: &Ledger,
+        (hash, value): (&'static str, &str),
+        sort: &'static str,
+        limit: u16,
+        after: Option<&str>,
+    ) -> Result<Page<A>, LedgerError> {
+        let partition = Key::new(&self.table, hash, value);
+        let page = ledger.query(&Query { partition, sort, after, descending: false, limit }).await?;
+        let rows = page.rows.into_iter().map(|item| self.parse(item)).collect::<Result<_, _>>()?;
+        Ok(Page { rows, next: page.next })
+    }
+
+    fn parse(&self, item: Item) -> Result<A, Corrupt> {
+        from_item(&self.table, item)
+    }
+}
