@@ -9,10 +9,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
+    /// Nothing.
+    None,
     /// The transaction is cancelled: somebody else is at one of its items.
     Conflict,
     /// The same transaction is still under way.
@@ -25,6 +28,10 @@ pub enum Fault {
     NotSent,
     /// The call takes effect, and its answer is lost.
     AnswerLost,
+    /// The call is held before it arrives, for ever: the moment to kill the caller before it.
+    HeldBefore,
+    /// The call takes effect and its answer is held, for ever: the moment to kill the caller after it.
+    HeldAfter,
 }
 
 /// The proxy.
@@ -39,6 +46,14 @@ struct Shared {
     target: String,
     client: reqwest::Client,
     state: Mutex<Counts>,
+    held: Notify,
+}
+
+impl Shared {
+    async fn hold(&self) -> Response {
+        self.held.notify_one();
+        std::future::pending().await
+    }
 }
 
 #[derive(Debug, Default)]
@@ -52,8 +67,12 @@ impl Proxy {
     pub async fn start(target: &str) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let shared =
-            Arc::new(Shared { target: target.to_owned(), client: reqwest::Client::new(), state: Mutex::default() });
+        let shared = Arc::new(Shared {
+            target: target.to_owned(),
+            client: reqwest::Client::new(),
+            state: Mutex::default(),
+            held: Notify::new(),
+        });
         let router = Router::new().fallback(pass).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, shared }
@@ -68,6 +87,24 @@ impl Proxy {
     pub fn break_next(&self, operation: &str, faults: &[Fault]) {
         let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.faults.entry(operation.to_owned()).or_default().extend(faults);
+    }
+
+    /// Breaks one call after `before` calls of the operation have passed.
+    pub fn break_after(&self, operation: &str, before: usize, fault: Fault) {
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let faults = state.faults.entry(operation.to_owned()).or_default();
+        faults.extend(std::iter::repeat_n(Fault::None, before));
+        faults.push_back(fault);
+    }
+
+    /// Returns when a call is held.
+    pub async fn held(&self) {
+        self.shared.held.notified().await;
+    }
+
+    /// Breaks nothing any more.
+    pub fn mend(&self) {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).faults.clear();
     }
 
     /// How often these operations were called since the last time that somebody asked.
@@ -86,12 +123,17 @@ async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
         state.faults.get_mut(&operation).and_then(VecDeque::pop_front)
     };
     match fault {
-        None => forward(&shared, headers, body).await,
+        None | Some(Fault::None) => forward(&shared, headers, body).await,
         Some(Fault::AnswerLost) => {
             forward(&shared, headers, body).await;
             broken()
         }
         Some(Fault::NotSent) => broken(),
+        Some(Fault::HeldBefore) => shared.hold().await,
+        Some(Fault::HeldAfter) => {
+            forward(&shared, headers, body).await;
+            shared.hold().await
+        }
         Some(Fault::Conflict) => cancelled(&body),
         Some(Fault::InProgress) => error(400, "TransactionInProgressException", json!({})),
         Some(Fault::Throttled) => error(400, "ThrottlingException", json!({})),

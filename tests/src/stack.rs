@@ -108,10 +108,22 @@ impl Stack {
 
     /// Somebody with these claims.
     pub async fn caller(&self, sub: &str, user_type: &str, scopes: &[&str]) -> Caller {
-        let claims = json!({"sub": sub, "user_type": user_type, "scopes": scopes});
-        let answer = self.call(Method::POST, "/local/tokens", Some(claims)).await;
-        let token = answer.json()["token"].as_str().expect("a token").to_owned();
+        let token = self.token(json!({"sub": sub, "user_type": user_type, "scopes": scopes})).await;
         Caller { url: self.url().to_owned(), client: self.client.clone(), token }
+    }
+
+    /// A token with these claims.
+    pub async fn token(&self, claims: Value) -> String {
+        let answer = self.call(Method::POST, "/local/tokens", Some(claims)).await;
+        answer.json()["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// Takes the engine away under a stack that is behind a proxy.
+    pub async fn without_engine(mut self) -> Self {
+        if let Some((engine, _)) = self.outside.take() {
+            engine.stop().await;
+        }
+        self
     }
 
     /// A shop that may grant.
@@ -155,6 +167,13 @@ impl Caller {
         answer(self.request(Method::POST, path).header("idempotency-key", key).json(body)).await
     }
 
+    /// The same caller with another token, or with none.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Self {
+        token.clone_into(&mut self.token);
+        self
+    }
+
     /// Gets a resource.
     pub async fn get(&self, path: &str) -> Answer {
         answer(self.request(Method::GET, path)).await
@@ -169,7 +188,8 @@ impl Caller {
 
     /// A request with the caller's token, to be completed.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.url)).bearer_auth(&self.token)
+        let request = self.client.request(method, format!("{}{path}", self.url));
+        if self.token.is_empty() { request } else { request.bearer_auth(&self.token) }
     }
 
     /// Sends a completed request.

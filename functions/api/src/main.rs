@@ -2,12 +2,9 @@
 
 #[tokio::main]
 async fn main() -> Result<(), lambda_http::Error> {
-    runtime::log_as_json();
+    let settings = runtime::Settings::from_env();
+    runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws().await;
-    let router = api::router(
-        &runtime::Settings::from_env(),
-        ledger::Ledger::new(runtime::dynamodb(&aws)),
-        runtime::Metrics::to_stdout(),
-    )?;
+    let router = api::router(&settings, ledger::Ledger::new(runtime::dynamodb(&aws)), runtime::Metrics::to_stdout())?;
     lambda_http::run(router).await
 }

@@ -5,9 +5,10 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    runtime::log_as_json();
+    let settings = runtime::Settings::from_env();
+    runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws().await;
-    let fanout = Fanout::new(&runtime::Settings::from_env(), ledger::Ledger::new(runtime::dynamodb(&aws)))?;
+    let fanout = Fanout::new(&settings, ledger::Ledger::new(runtime::dynamodb(&aws)))?;
     let fanout = &fanout;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(fanout.handle(event.payload).await)

@@ -5,13 +5,11 @@ use outbox_stream::OutboxStream;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    runtime::log_as_json();
+    let settings = runtime::Settings::from_env();
+    runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws().await;
-    let relay = OutboxStream::new(
-        &runtime::Settings::from_env(),
-        ledger::Ledger::new(runtime::dynamodb(&aws)),
-        aws_sdk_sqs::Client::new(&aws),
-    )?;
+    let relay =
+        OutboxStream::new(&settings, ledger::Ledger::new(runtime::dynamodb(&aws)), aws_sdk_sqs::Client::new(&aws))?;
     let relay = &relay;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(relay.handle(event.payload).await)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use engine::{Engine, Ports};
 use local::{Endpoints, Host, Options};
-use tracing_subscriber::EnvFilter;
+use runtime::Settings;
 
 /// Belfry on a laptop: every function, every mapping, on embedded engines. No Docker, no account.
 #[derive(Debug, Parser)]
@@ -43,14 +43,6 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let level = EnvFilter::try_from_env("BELFRY_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_span_list(false)
-        .with_env_filter(level)
-        .with_writer(std::io::stderr)
-        .init();
     match run(Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -61,6 +53,8 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    // Standard output has one line, the ready line; the log goes beside it.
+    runtime::log_as_json(&Settings::from_env(), "warn", std::io::stderr)?;
     let asked_to_stop = signal()?;
     if let Some(Command::Engine { dynamodb_port, sqs_port }) = arguments.command {
         let engine = Engine::start(Ports { dynamodb: dynamodb_port, sqs: sqs_port }).await?;

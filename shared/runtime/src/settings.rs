@@ -45,6 +45,18 @@ impl Settings {
         }
     }
 
+    /// One of these words.
+    pub fn one_of(
+        &self,
+        name: &str,
+        default: &'static str,
+        words: &[&'static str],
+    ) -> Result<&'static str, BadSetting> {
+        let Some(value) = self.values.get(name) else { return Ok(default) };
+        let word = words.iter().find(|word| *word == value).copied();
+        word.ok_or_else(|| wrong(name, &format!("one of {}", words.join(", ")), value))
+    }
+
     /// A span of time such as `500ms`, `30s`, `15m`, `24h` or `30d`.
     pub fn duration(&self, name: &str, default: Duration) -> Result<Duration, BadSetting> {
         match self.values.get(name) {
@@ -108,6 +120,13 @@ mod tests {
         let problem =
             settings("BELFRY_OUTBOX_BATCH", "500").whole("BELFRY_OUTBOX_BATCH", 50, 1..=200).expect_err("wrong");
         assert_eq!(problem.to_string(), "BELFRY_OUTBOX_BATCH must be a whole number from 1 to 200, but is \"500\"");
+    }
+
+    #[test]
+    fn a_word_is_one_of_those_that_are_known() {
+        let problem =
+            settings("BELFRY_LOG", "loud").one_of("BELFRY_LOG", "info", &["warn", "info"]).expect_err("wrong");
+        assert_eq!(problem.to_string(), "BELFRY_LOG must be one of warn, info, but is \"loud\"");
     }
 
     #[test]

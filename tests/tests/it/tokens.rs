@@ -10,16 +10,10 @@ async fn without_a_good_token_nobody_gets_in() {
     let inbox = format!("{}/v1/inbox", stack.url());
     let client = reqwest::Client::new();
     let run_out = json!({"sub": "u", "user_type": "CUSTOMER", "expires_in": -1});
-    let run_out = stack.call(Method::POST, "/local/tokens", Some(run_out)).await.json()["token"]
-        .as_str()
-        .expect("a token")
-        .to_owned();
+    let run_out = stack.token(run_out).await;
     let other = Stack::start().await;
     let foreign = json!({"sub": "u", "user_type": "CUSTOMER"});
-    let foreign = other.call(Method::POST, "/local/tokens", Some(foreign)).await.json()["token"]
-        .as_str()
-        .expect("a token")
-        .to_owned();
+    let foreign = other.token(foreign).await;
     let requests = [
         ("no token", client.get(&inbox)),
         ("nonsense", client.get(&inbox).bearer_auth("nonsense")),

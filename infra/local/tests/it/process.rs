@@ -1,84 +1,16 @@
 //! The binary as a person runs it: what it prints, how it stops, and what survives when it is killed.
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::process::{Child, ChildStdout, Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-/// Variables of a process, beyond the test's own.
-type Environment = [(String, String)];
-
-/// A `belfry` process; it is ended when this is dropped, however the test ends.
-struct Belfry {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-    ready: String,
-}
-
-impl Belfry {
-    /// Starts it and waits for its ready line.
-    fn start(arguments: &[&str], environment: &Environment) -> Self {
-        let mut child = command(arguments, environment).spawn().expect("belfry starts");
-        let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
-        let mut ready = String::new();
-        stdout.read_line(&mut ready).expect("a line");
-        Self { child, stdout, ready: ready.trim_end().to_owned() }
-    }
-
-    fn url(&self) -> &str {
-        self.ready.strip_prefix("belfry ready on ").expect("a ready line")
-    }
-
-    /// Asks it to stop as Ctrl-C does, and gives back its exit code and what else it printed.
-    fn interrupt(mut self) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
-        let status = self.child.wait().expect("it ends");
-        let mut rest = String::new();
-        self.stdout.read_to_string(&mut rest).expect("its output");
-        (status.code(), rest)
-    }
-
-    /// Ends it at once, wherever it is.
-    fn kill(mut self) {
-        self.child.kill().expect("it is there");
-        self.child.wait().expect("it ends");
-    }
-}
-
-impl Drop for Belfry {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn command(arguments: &[&str], environment: &Environment) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_belfry"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "BELFRY_LOG"] {
-        command.env_remove(name);
-    }
-    command.envs(environment.iter().cloned());
-    command
-}
+use crate::belfry::{Belfry, Environment, call, command, token};
 
 /// What the engine's line tells a host to use.
 fn engine_environment(engine: &Belfry) -> Vec<(String, String)> {
     let line = engine.ready.strip_prefix("belfry engine ready ").expect("an engine's ready line");
     let pairs = line.split(' ').map(|pair| pair.split_once('=').expect("NAME=value"));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
-}
-
-async fn call(client: &reqwest::Client, request: reqwest::RequestBuilder) -> Value {
-    let request = request.build().expect("a request");
-    client.execute(request).await.expect("an answer").json().await.expect("json")
-}
-
-async fn token(client: &reqwest::Client, url: &str, claims: Value) -> String {
-    let answer = call(client, client.post(format!("{url}/local/tokens")).json(&claims)).await;
-    answer["token"].as_str().expect("a token").to_owned()
 }
 
 #[tokio::test]
@@ -123,7 +55,7 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
     let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
     // A message that a killed consumer held comes back when its visibility ends; three minutes of that are too long.
     let template = concat!(env!("CARGO_TARGET_TMPDIR"), "/short-visibility.yaml");
-    let deployed = include_str!("../../template.yaml");
+    let deployed = include_str!("../../../template.yaml");
     let short = deployed.replace("Timeout: 30", "Timeout: 2").replace("VisibilityTimeout: 180", "VisibilityTimeout: 2");
     std::fs::write(template, short).expect("a template");
     let arguments = ["--port", "0", "--template", template];
@@ -155,4 +87,41 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
     titles.sort();
     assert_eq!(titles, (0..rounds).map(|round| format!("unit-{round} is yours")).collect::<Vec<_>>());
     assert_eq!(host.interrupt().0, Some(0));
+}
+
+#[tokio::test]
+async fn the_log_has_ids_and_never_a_body_an_address_or_a_token() {
+    let debug = [("BELFRY_LOG".to_owned(), "debug".to_owned())];
+    let mut belfry = Belfry::start(&["--port", "0", "--demo"], &debug);
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+    let claims = json!({"sub": "shop", "user_type": "ADMIN_USER", "scopes": ["commands:write", "recipients:write"], "name": "Shop-Name"});
+    let shop = token(&client, belfry.url(), claims).await;
+    let grant = json!({"user_id": "u-1", "stock_keeping_unit": "s", "reason": "Reason-In-The-Body", "purchase_id": "Purchase-In-The-Body"});
+    for body in [grant.to_string(), "{\"nonsense\": \"Nonsense-In-The-Body\"}".to_owned()] {
+        let request = client.post(format!("{}/v1/entitlements/grants", belfry.url())).bearer_auth(&shop);
+        call(&client, request.header("idempotency-key", "k").header("content-type", "application/json").body(body))
+            .await;
+    }
+    let rosa = json!({"name": "Rosa-Name", "email": "rosa@address.example", "phone": "+390612345678"});
+    let request = client.put(format!("{}/v1/recipients/CUSTOMER/rosa", belfry.url())).bearer_auth(&shop);
+    call(&client, request.json(&rosa)).await;
+    for body in ["Poison-In-The-Body", "{\"specversion\": \"1.0\", \"id\": \"Poison-Id\"}"] {
+        let inject = json!({"queue": "fanout-customer", "body": body});
+        call(&client, client.post(format!("{}/local/inject", belfry.url())).json(&inject)).await;
+    }
+    let idle = client.get(format!("{}/local/idle?timeout=1", belfry.url())).send().await.expect("an answer");
+    drop(idle);
+    let mut stderr = belfry.child.stderr.take().expect("its log");
+    assert_eq!(belfry.interrupt().0, Some(0));
+    let mut log = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut log).expect("its log");
+    assert!(
+        log.contains("\"event_id\"") && log.contains("\"request_id\"") && log.contains("\"command\":\"grant\""),
+        "{log}"
+    );
+    assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "every line is JSON");
+    let private = ["In-The-Body", "@", "+390612345678", "Rosa-Name", "Shop-Name", "Poison-Id", shop.as_str(), "Bearer"];
+    for word in private {
+        assert!(!log.contains(word), "{word} is in the log");
+    }
 }

@@ -1,0 +1,188 @@
+//! Every route against every kind of caller.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::{Caller, Stack};
+
+/// A route, an example of it that concerns user `u-1`, and what each caller gets.
+struct Row {
+    method: Method,
+    route: &'static str,
+    path: &'static str,
+    body: fn() -> Option<Value>,
+    /// The customer `u-1`, without scopes.
+    own: u16,
+    /// The customer `u-2`, without scopes.
+    foreign: u16,
+    /// An admin with every scope but the one that the route asks for.
+    missing_scope: u16,
+    /// An admin with the scopes that the route asks for.
+    with_scope: u16,
+    /// The scope that the route asks for, if it asks for one.
+    scope: &'static [&'static str],
+}
+
+const ALL_SCOPES: [&str; 4] = ["commands:write", "events:write", "recipients:write", "operate"];
+
+fn nothing() -> Option<Value> {
+    None
+}
+
+fn change() -> Option<Value> {
+    Some(json!({"user_id": "u-1", "stock_keeping_unit": "s", "reason": "r", "purchase_id": "p"}))
+}
+
+fn recipient() -> Option<Value> {
+    Some(json!({"name": "N"}))
+}
+
+fn rows() -> Vec<Row> {
+    let row = |method, route, path, body, codes: [u16; 4], scope| Row {
+        method,
+        route,
+        path,
+        body,
+        own: codes[0],
+        foreign: codes[1],
+        missing_scope: codes[2],
+        with_scope: codes[3],
+        scope,
+    };
+    let read_entitlements: &[&str] = &["operate", "commands:write"];
+    vec![
+        row(
+            Method::POST,
+            "/v1/entitlements/grants",
+            "/v1/entitlements/grants",
+            change,
+            [403, 403, 403, 200],
+            &["commands:write"],
+        ),
+        row(
+            Method::POST,
+            "/v1/entitlements/revokes",
+            "/v1/entitlements/revokes",
+            change,
+            [403, 403, 403, 200],
+            &["commands:write"],
+        ),
+        row(
+            Method::GET,
+            "/v1/users/{user_id}/entitlements",
+            "/v1/users/u-1/entitlements",
+            nothing,
+            [200, 404, 404, 200],
+            read_entitlements,
+        ),
+        row(
+            Method::GET,
+            "/v1/users/{user_id}/entitlements/{stock_keeping_unit}/history",
+            "/v1/users/u-1/entitlements/s/history",
+            nothing,
+            [200, 404, 404, 200],
+            read_entitlements,
+        ),
+        row(
+            Method::GET,
+            "/v1/idempotency-keys/{key}",
+            "/v1/idempotency-keys/k?caller=u-1",
+            nothing,
+            [403, 403, 403, 404],
+            &["operate"],
+        ),
+        row(
+            Method::DELETE,
+            "/v1/idempotency-keys/{key}",
+            "/v1/idempotency-keys/k?caller=u-1",
+            nothing,
+            [403, 403, 403, 404],
+            &["operate"],
+        ),
+        row(
+            Method::PUT,
+            "/v1/recipients/{user_type}/{user_id}",
+            "/v1/recipients/CUSTOMER/u-1",
+            recipient,
+            [403, 403, 403, 200],
+            &["recipients:write"],
+        ),
+        row(Method::GET, "/v1/inbox", "/v1/inbox", nothing, [200, 200, 200, 200], &[]),
+        row(
+            Method::GET,
+            "/debug/notification/inbox/{user_id}",
+            "/debug/notification/inbox/u-1?user_type=CUSTOMER",
+            nothing,
+            [403, 403, 403, 200],
+            &["operate"],
+        ),
+    ]
+}
+
+async fn call(caller: &Caller, row: &Row) -> u16 {
+    let mut request = caller.request(row.method.clone(), row.path);
+    if row.method == Method::POST {
+        request = request.header("idempotency-key", row.route);
+    }
+    if let Some(body) = (row.body)() {
+        request = request.json(&body);
+    }
+    caller.send(request).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn every_route_answers_every_kind_of_caller_as_it_must() {
+    let stack = Stack::start().await;
+    let (own, foreign) = (stack.customer("u-1").await, stack.customer("u-2").await);
+    let unknown = own.clone().with_token("nonsense");
+    let nobody = own.clone().with_token("");
+    let run_out =
+        own.clone().with_token(&stack.token(json!({"sub": "u-1", "user_type": "CUSTOMER", "expires_in": -1})).await);
+    for row in rows() {
+        let all_but: Vec<&str> = ALL_SCOPES.into_iter().filter(|scope| !row.scope.contains(scope)).collect();
+        let missing = stack.caller("admin", "ADMIN_USER", &all_but).await;
+        let named = format!("{} {}", row.method, row.path);
+        for (who, caller, expected) in [
+            ("no token", &nobody, 401),
+            ("a wrong token", &unknown, 401),
+            ("a token that ran out", &run_out, 401),
+            ("the user themselves", &own, row.own),
+            ("another user", &foreign, row.foreign),
+            ("an admin without the scope", &missing, row.missing_scope),
+        ] {
+            assert_eq!(call(caller, &row).await, expected, "{named} by {who}");
+        }
+        for scope in row.scope {
+            let scoped = stack.caller("admin", "ADMIN_USER", &[scope]).await;
+            assert_eq!(call(&scoped, &row).await, row.with_scope, "{named} with {scope}");
+            // Once is enough for a command: the second would be a replay.
+            if row.method == Method::POST {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_route_is_left_out_of_the_table() {
+    let described = Stack::start().await.call(Method::GET, "/openapi.json", None).await.json();
+    let methods = |(path, item): (&String, &Value)| {
+        let methods: Vec<String> =
+            item.as_object().expect("methods").keys().map(|method| method.to_uppercase()).collect();
+        methods.into_iter().map(move |method| format!("{method} {path}")).collect::<Vec<_>>()
+    };
+    let described: BTreeSet<String> = described["paths"].as_object().expect("paths").iter().flat_map(methods).collect();
+    let mut walked: BTreeSet<String> = rows().iter().map(|row| format!("{} {}", row.method, row.route)).collect();
+    walked.insert("GET /health".to_owned());
+    assert_eq!(described, walked);
+}
+
+#[tokio::test]
+async fn a_key_of_one_caller_tells_another_nothing() {
+    let stack = Stack::start().await;
+    stack.shop().await.grant("k", "u-1", "s").await;
+    let other = stack.caller("other", "ADMIN_USER", &["commands:write"]).await;
+    let answer = other.grant("k", "u-1", "s").await;
+    assert_eq!((answer.code().as_str(), answer.replayed), ("ENTITLEMENT_STATE_CONFLICT", false));
+}
