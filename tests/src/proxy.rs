@@ -1,4 +1,4 @@
-//! A proxy in front of DynamoDB: counts calls, and does to them what no engine does by itself.
+//! A proxy in front of DynamoDB or SQS: counts calls, and does to them what no engine does by itself.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

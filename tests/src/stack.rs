@@ -12,7 +12,15 @@ use crate::proxy::Proxy;
 pub struct Stack {
     host: Host,
     client: reqwest::Client,
-    outside: Option<(Engine, Proxy)>,
+    outside: Option<Outside>,
+}
+
+/// What a stack is put behind: engines of the test's own, and a proxy in front of each.
+#[derive(Debug)]
+struct Outside {
+    engine: Engine,
+    dynamodb: Proxy,
+    sqs: Proxy,
 }
 
 /// Somebody with a token.
@@ -58,19 +66,30 @@ impl Stack {
         Self { host, client: reqwest::Client::new(), outside: None }
     }
 
-    /// Starts a stack with a proxy between the functions and DynamoDB.
+    /// Starts a stack with proxies between the functions and the engines.
     pub async fn behind_a_proxy() -> Self {
+        Self::behind_a_proxy_with(Options::default()).await
+    }
+
+    /// The same with these options.
+    pub async fn behind_a_proxy_with(options: Options) -> Self {
         let engine = Engine::start(Ports::default()).await.expect("the engines start");
-        let proxy = Proxy::start(engine.dynamodb_url()).await;
-        let endpoints = Endpoints { dynamodb: proxy.url().to_owned(), sqs: engine.sqs_url().to_owned() };
-        let mut stack = Self::with(Options { endpoints: Some(endpoints), ..Options::default() }).await;
-        stack.outside = Some((engine, proxy));
+        let dynamodb = Proxy::start(engine.dynamodb_url()).await;
+        let sqs = Proxy::start(engine.sqs_url()).await;
+        let endpoints = Endpoints { dynamodb: dynamodb.url().to_owned(), sqs: sqs.url().to_owned() };
+        let mut stack = Self::with(Options { endpoints: Some(endpoints), ..options }).await;
+        stack.outside = Some(Outside { engine, dynamodb, sqs });
         stack
     }
 
     /// The proxy in front of DynamoDB.
     pub fn proxy(&self) -> &Proxy {
-        &self.outside.as_ref().expect("a stack behind a proxy").1
+        &self.outside.as_ref().expect("a stack behind a proxy").dynamodb
+    }
+
+    /// The proxy in front of SQS.
+    pub fn sqs_proxy(&self) -> &Proxy {
+        &self.outside.as_ref().expect("a stack behind a proxy").sqs
     }
 
     /// Where the API answers.
@@ -120,8 +139,8 @@ impl Stack {
 
     /// Takes the engine away under a stack that is behind a proxy.
     pub async fn without_engine(mut self) -> Self {
-        if let Some((engine, _)) = self.outside.take() {
-            engine.stop().await;
+        if let Some(outside) = self.outside.take() {
+            outside.engine.stop().await;
         }
         self
     }

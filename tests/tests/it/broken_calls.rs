@@ -1,32 +1,53 @@
 //! What no engine does by itself: conflicts, throttling, lost calls and lost answers on the way to DynamoDB.
 
+use local::Options;
 use reqwest::StatusCode;
+use serde_json::json;
 use tests::{Fault, Stack};
 
-const ALL: [&str; 4] = ["TransactWriteItems", "BatchGetItem", "GetItem", "PutItem"];
+/// Everything that a command may call.
+const ALL: [&str; 8] = [
+    "TransactWriteItems",
+    "TransactGetItems",
+    "BatchGetItem",
+    "BatchWriteItem",
+    "GetItem",
+    "PutItem",
+    "UpdateItem",
+    "Query",
+];
 
 #[tokio::test]
-async fn a_grant_that_creates_a_replay_and_a_key_conflict_are_one_round_trip_each() {
-    let stack = Stack::behind_a_proxy().await;
+async fn a_command_that_creates_is_one_round_trip_one_that_changes_two_and_a_replay_or_a_conflict_one() {
+    // Without the relay, so that every call is the command's own.
+    let deployed = include_str!("../../../infra/template.yaml");
+    let alone =
+        deployed.replace("            Stream: !GetAtt", "            Enabled: false\n            Stream: !GetAtt");
+    assert_ne!(alone, deployed);
+    let stack = Stack::behind_a_proxy_with(Options { template: Some(alone), ..Options::default() }).await;
     let shop = stack.shop().await;
-    stack.idle().await;
-    let proxy = stack.proxy();
-    // The relay and the fan-out use the same tables, so each count is taken before they wake up from it.
-    proxy.take_calls(&ALL);
-    assert_eq!(shop.grant("k", "u-1", "premium").await.status, StatusCode::OK);
-    stack.idle().await;
-    // The grant itself and the fan-out's transaction; one batch get by the relay; the host's checkpoint.
-    assert_eq!(proxy.take_calls(&["TransactWriteItems"]), 2);
-    assert_eq!(proxy.take_calls(&["BatchGetItem"]), 1);
-    proxy.take_calls(&ALL);
-
-    assert!(shop.grant("k", "u-1", "premium").await.replayed);
-    stack.idle().await;
-    assert_eq!(proxy.take_calls(&ALL), 1);
-
-    assert_eq!(shop.grant("k", "u-1", "other").await.code(), "IDEMPOTENCY_KEY_CONFLICT");
-    stack.idle().await;
-    assert_eq!(proxy.take_calls(&ALL), 1);
+    let send = async |path: &str, key: &str, unit: &str| {
+        stack.proxy().take_calls(&ALL);
+        let body = json!({"user_id": "u", "stock_keeping_unit": unit, "reason": "r", "purchase_id": "p"});
+        let answer = shop.command(&format!("/v1/entitlements/{path}"), key, &body).await;
+        (answer.status.as_u16(), answer.replayed, stack.proxy().take_calls(&ALL))
+    };
+    let steps = [
+        ("a grant that creates", send("grants", "k1", "s").await, (200, false, 1)),
+        ("its replay", send("grants", "k1", "s").await, (200, true, 1)),
+        ("its key for another request", send("grants", "k1", "t").await, (409, false, 1)),
+        ("a revoke", send("revokes", "k2", "s").await, (200, false, 2)),
+        ("its replay", send("revokes", "k2", "s").await, (200, true, 1)),
+        ("its key for another request", send("revokes", "k2", "t").await, (409, false, 1)),
+        ("a grant after the revoke", send("grants", "k3", "s").await, (200, false, 2)),
+        ("a refused grant", send("grants", "k4", "s").await, (409, false, 2)),
+        ("its replay", send("grants", "k4", "s").await, (409, true, 1)),
+        ("a refused revoke", send("revokes", "k5", "t").await, (409, false, 2)),
+        ("its replay", send("revokes", "k5", "t").await, (409, true, 1)),
+    ];
+    for (step, seen, expected) in steps {
+        assert_eq!(seen, expected, "{step}: status, replayed, round trips");
+    }
 }
 
 #[tokio::test]
@@ -78,5 +99,18 @@ async fn a_relay_that_cannot_look_or_mark_publishes_in_the_end() {
         let events = stack.dynamodb().await.scan().table_name("belfry-events").send().await.expect("events");
         assert_eq!(events.items()[0]["status"].as_s().expect("text"), "PUBLISHED", "{operation}");
         assert!(!events.items()[0].contains_key("unpublished"), "a published entry leaves the index");
+    }
+}
+
+#[tokio::test]
+async fn a_queue_out_of_reach_delays_an_event_and_loses_nothing() {
+    for fault in [Fault::NotSent, Fault::AnswerLost, Fault::Internal] {
+        let stack = Stack::behind_a_proxy().await;
+        // The relay's client tries three times by itself; nine faults bring the mapping back three times.
+        stack.sqs_proxy().break_next("SendMessageBatch", &[fault; 9]);
+        stack.shop().await.grant("k", "u-1", "premium").await;
+        stack.idle().await;
+        assert_eq!(stack.customer("u-1").await.inbox_titles().await, ["premium is yours"], "{fault:?}");
+        assert_eq!(stack.count("notifications").await, 1, "{fault:?}");
     }
 }

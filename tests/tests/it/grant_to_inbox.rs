@@ -1,5 +1,6 @@
 //! One event from the HTTP call to the inbox, whatever is repeated on the way.
 
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use futures_util::future::join_all;
 use reqwest::StatusCode;
 use serde_json::json;
@@ -73,6 +74,25 @@ async fn a_record_and_a_message_delivered_again_are_still_one_notification() {
 }
 
 #[tokio::test]
+async fn a_message_that_comes_after_its_mark_is_gone_still_tells_nobody_twice() {
+    let stack = Stack::start().await;
+    stack.shop().await.grant("k", "u-1", "premium").await;
+    stack.idle().await;
+    let customer = stack.customer("u-1").await;
+    let inbox = customer.get("/v1/inbox").await;
+    let event_id = inbox.json()["notifications"][0]["event_id"].as_str().expect("an event id").to_owned();
+    let mark = format!("fanout:CUSTOMER#{event_id}");
+    let delete = stack.dynamodb().await.delete_item().table_name("belfry-processed");
+    let deleted = delete.key("consumer_event", AttributeValue::S(mark)).return_values(ReturnValue::AllOld).send().await;
+    assert!(deleted.expect("an answer").attributes.is_some(), "the mark was there");
+
+    stack.redeliver(&event_id, 5).await;
+    stack.idle().await;
+    assert_eq!(customer.get("/v1/inbox").await, inbox, "the rows are unique by themselves");
+    assert_eq!(stack.count("processed").await, 1);
+}
+
+#[tokio::test]
 async fn fifty_racing_equal_requests_have_one_effect_and_fifty_equal_answers() {
     let stack = Stack::start().await;
     let shop = stack.shop().await;
@@ -130,6 +150,12 @@ async fn a_key_belongs_to_its_caller() {
     assert_eq!(one.grant("k", "u-1", "premium").await.status, StatusCode::OK);
     let granted = other.grant("k", "u-2", "premium").await;
     assert_eq!((granted.status, granted.replayed), (StatusCode::OK, false));
+
+    // Nor do a caller and a key that look like another caller and another key meet.
+    let (one, other) = (stack.shop().await, stack.caller("shop#a", "ADMIN_USER", &["commands:write"]).await);
+    assert!(!one.grant("a#b", "u-3", "premium").await.replayed);
+    let granted = other.grant("b", "u-4", "premium").await;
+    assert_eq!((granted.status, granted.replayed), (StatusCode::OK, false), "{}", granted.text);
 }
 
 #[tokio::test]
