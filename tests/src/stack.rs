@@ -165,6 +165,7 @@ impl Stack {
     pub async fn redeliver(&self, event_id: &str, times: u32) -> u64 {
         let body = json!({"event_id": event_id, "times": times});
         let answer = self.call(Method::POST, "/local/redeliver", Some(body)).await;
+        assert_eq!(answer.json()["failed"], 0, "a repeated delivery is acknowledged: {}", answer.text);
         answer.json()["deliveries"].as_u64().expect("a count of deliveries")
     }
 

@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::{Fingerprint, IdempotencyKey};
+use ledger::LedgerError;
 use ledger::command::{Answer, Command, Executed, Request};
 use runtime::metrics::Ended;
 use serde_json::Value;
@@ -49,16 +50,10 @@ impl<S: Sync> FromRequestParts<S> for Keyed {
 }
 
 fn key(headers: &HeaderMap) -> Result<IdempotencyKey, ApiError> {
-    let mut keys = headers.get_all("idempotency-key").iter();
     let bad = |problem: &str| ApiError::field("Idempotency-Key", problem);
-    match (keys.next(), keys.next()) {
-        (None, _) => Err(bad("the header is missing")),
-        (Some(_), Some(_)) => Err(bad("the header appears twice")),
-        (Some(key), None) => {
-            let text = key.to_str().map_err(|_| bad("must be 1 to 255 visible ASCII characters"))?;
-            IdempotencyKey::parse(text).map_err(|error| bad(&error.to_string()))
-        }
-    }
+    let key = headers.get("idempotency-key").ok_or_else(|| bad("the header is missing"))?;
+    let text = key.to_str().map_err(|_| bad("must be 1 to 255 visible ASCII characters"))?;
+    IdempotencyKey::parse(text).map_err(|error| bad(&error.to_string()))
 }
 
 /// `version-trace_id-parent_id-flags`, all in lower-case hexadecimal.
@@ -76,7 +71,14 @@ impl Api {
         request: &Request,
         command: &C,
     ) -> Result<Response, ApiError> {
-        let execution = self.commands.execute(request, command).await?;
+        let execution = match self.commands.execute(request, command).await {
+            Ok(execution) => execution,
+            Err(error) => {
+                let contended = matches!(error, LedgerError::Contended { .. });
+                self.metrics.command(name, if contended { Ended::Contended } else { Ended::Failed }, 0);
+                return Err(error.into());
+            }
+        };
         let ended = match &execution.outcome {
             Executed::Accepted(_) => Ended::Accepted,
             Executed::Refused(_) => Ended::Refused,

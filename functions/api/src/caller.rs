@@ -3,6 +3,7 @@
 //! API Gateway hands every claim over as text, and lists as `[a b]`; a scope claim is text with spaces.
 
 use std::collections::{BTreeSet, HashMap};
+use std::marker::PhantomData;
 
 use axum::extract::FromRequestParts;
 use axum::http::Extensions;
@@ -44,19 +45,59 @@ impl Scope {
     }
 }
 
+/// A caller whose token carries the scope. As the first extractor of a handler it refuses before anything else of the
+/// request is looked at.
+#[derive(Debug)]
+pub struct Allowed<S> {
+    /// Who calls.
+    pub caller: Caller,
+    scope: PhantomData<S>,
+}
+
+/// A scope as a type.
+pub trait Needs {
+    /// The scope.
+    const SCOPE: Scope;
+}
+
+/// Needs `commands:write`.
+#[derive(Debug)]
+pub struct CommandsWrite;
+/// Needs `recipients:write`.
+#[derive(Debug)]
+pub struct RecipientsWrite;
+/// Needs `operate`.
+#[derive(Debug)]
+pub struct Operate;
+
+impl Needs for CommandsWrite {
+    const SCOPE: Scope = Scope::CommandsWrite;
+}
+
+impl Needs for RecipientsWrite {
+    const SCOPE: Scope = Scope::RecipientsWrite;
+}
+
+impl Needs for Operate {
+    const SCOPE: Scope = Scope::Operate;
+}
+
+impl<N: Needs, S: Sync> FromRequestParts<S> for Allowed<N> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        if caller.may(N::SCOPE) {
+            return Ok(Self { caller, scope: PhantomData });
+        }
+        Err(ApiError::new(Code::Forbidden, format!("the scope {} is missing", N::SCOPE.as_str())))
+    }
+}
+
 impl Caller {
     /// Whether the token carries the scope.
     pub fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(scope.as_str())
-    }
-
-    /// Refuses a caller without the scope.
-    pub fn must(&self, scope: Scope) -> Result<(), ApiError> {
-        if self.may(scope) {
-            Ok(())
-        } else {
-            Err(ApiError::new(Code::Forbidden, format!("the scope {} is missing", scope.as_str())))
-        }
     }
 
     /// Whether the caller is this user.
@@ -136,7 +177,7 @@ mod tests {
         let user = UserId::parse("u-1").expect("an id");
         assert!(caller.is(Audience::Customer, &user));
         assert!(!caller.is(Audience::AdminUser, &user));
-        assert!(caller.must(Scope::Operate).is_err());
+        assert!(!caller.may(Scope::Operate));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::entitlement::EntitlementChanged;
-use domain::{Audience, StockKeepingUnit, Time, UserId};
+use domain::{Audience, EventId, StockKeepingUnit, Time, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -41,7 +41,7 @@ pub async fn entitlement_history(
     }
     let aggregate = domain::entitlement::aggregate(&user_id, &unit);
     let ledger = &api.commands.ledger;
-    let after = paging.after.as_deref().map(|after| after.split_once('#').ok_or_else(bad_cursor)).transpose()?;
+    let after = paging.after.as_deref().map(read_cursor).transpose()?;
     let page = api.commands.events.of_aggregate(ledger, &aggregate, paging.limit, after).await?;
     let events = page.rows.into_iter().map(|past| {
         let changed: EntitlementChanged = serde_json::from_value(past.payload)?;
@@ -57,6 +57,13 @@ pub async fn entitlement_history(
     });
     let events = events.collect::<Result<_, serde_json::Error>>()?;
     Ok(Json(History { user_id, stock_keeping_unit: unit, events, next_cursor: page.next.as_deref().map(cursor) }))
+}
+
+/// The sequence and the event id that a cursor of this list holds.
+fn read_cursor(after: &str) -> Result<(&str, &str), ApiError> {
+    let (sequence, event_id) = after.split_once('#').ok_or_else(bad_cursor)?;
+    let is_sequence = !sequence.is_empty() && sequence.bytes().all(|byte| byte.is_ascii_digit());
+    if is_sequence && EventId::parse(event_id).is_ok() { Ok((sequence, event_id)) } else { Err(bad_cursor()) }
 }
 
 /// A page of an entitlement's audit trail.

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::Shared;
 use crate::asked::{InPath, InQuery};
-use crate::caller::{Caller, Scope};
+use crate::caller::{Allowed, Caller, Operate};
 use crate::error::{ApiError, Code, ErrorBody};
 
 /// A stored answer.
@@ -24,11 +24,11 @@ use crate::error::{ApiError, Code, ErrorBody};
 )]
 pub async fn look_up(
     State(api): Shared,
-    caller: Caller,
+    Allowed { caller: operator, .. }: Allowed<Operate>,
     InPath(key): InPath<String>,
     InQuery(whose): InQuery<Whose>,
 ) -> Result<Json<KeyView>, ApiError> {
-    let (owner, key) = named(&caller, &key, whose)?;
+    let (owner, key) = named(&operator, &key, whose)?;
     let commands = &api.commands;
     let record = commands.keys.get(&commands.ledger, &owner, &key, Time::now()).await?.ok_or_else(unknown)?;
     Ok(Json(KeyView {
@@ -51,16 +51,16 @@ pub async fn look_up(
 )]
 pub async fn evict(
     State(api): Shared,
-    caller: Caller,
+    Allowed { caller: operator, .. }: Allowed<Operate>,
     InPath(key): InPath<String>,
     InQuery(whose): InQuery<Whose>,
 ) -> Result<StatusCode, ApiError> {
-    let (owner, key) = named(&caller, &key, whose)?;
+    let (owner, key) = named(&operator, &key, whose)?;
     let commands = &api.commands;
     if !commands.keys.evict(&commands.ledger, &owner, &key, Time::now()).await? {
         return Err(unknown());
     }
-    tracing::info!(operator = caller.identity.subject, caller = owner.subject, key = key.as_str(), "key evicted");
+    tracing::info!(operator = operator.identity.subject, caller = owner.subject, key = key.as_str(), "key evicted");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -88,7 +88,6 @@ pub struct KeyView {
 }
 
 fn named(operator: &Caller, key: &str, whose: Whose) -> Result<(domain::Caller, IdempotencyKey), ApiError> {
-    operator.must(Scope::Operate)?;
     let key = IdempotencyKey::parse(key).map_err(|error| ApiError::field("key", error))?;
     let subject = whose.caller.filter(|subject| !subject.is_empty());
     let subject = subject.ok_or_else(|| ApiError::field("caller", "must name the caller whose key it is"))?;

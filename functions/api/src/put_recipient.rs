@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Shared;
 use crate::asked::InPath;
 use crate::body::JsonBody;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Allowed, RecipientsWrite};
 use crate::error::{ApiError, Detail, ErrorBody};
 
 /// Stores a recipient in place of what was known of them.
@@ -22,11 +22,10 @@ use crate::error::{ApiError, Detail, ErrorBody};
 )]
 pub async fn put_recipient(
     State(api): Shared,
-    caller: Caller,
+    _: Allowed<RecipientsWrite>,
     InPath((user_type, user_id)): InPath<(String, String)>,
     body: JsonBody<RecipientDetails>,
 ) -> Result<Json<Value>, ApiError> {
-    caller.must(Scope::RecipientsWrite)?;
     let user_type: Audience = user_type.parse().map_err(|error| ApiError::field("user_type", error))?;
     let user_id = UserId::parse(user_id).map_err(|error| ApiError::field("user_id", error))?;
     let misfits = body.parsed.misfits(user_type);

@@ -12,7 +12,7 @@ use ledger::command::Begin;
 use crate::Shared;
 use crate::answer::Keyed;
 use crate::body::JsonBody;
-use crate::caller::Scope;
+use crate::caller::{Allowed, CommandsWrite};
 use crate::change_entitlement::{ChangeEntitlement, EntitlementChange, EntitlementView};
 use crate::error::{ApiError, Code, ErrorBody};
 
@@ -27,8 +27,12 @@ use crate::error::{ApiError, Code, ErrorBody};
         (status = 409, description = "already REVOKED, never granted, or the key was used for another request", body = ErrorBody),
     )
 )]
-pub async fn revoke(State(api): Shared, keyed: Keyed, body: JsonBody<EntitlementChange>) -> Result<Response, ApiError> {
-    keyed.caller.must(Scope::CommandsWrite)?;
+pub async fn revoke(
+    State(api): Shared,
+    _: Allowed<CommandsWrite>,
+    keyed: Keyed,
+    body: JsonBody<EntitlementChange>,
+) -> Result<Response, ApiError> {
     let command = ChangeEntitlement {
         asked: body.parsed,
         actor: keyed.caller.identity.subject.clone(),

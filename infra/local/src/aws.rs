@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::Credentials;
@@ -58,9 +57,7 @@ impl Clients {
     /// Clients for these endpoints. Credentials come from the environment where it has some; engines take any.
     pub async fn new(endpoints: &Endpoints) -> Self {
         let aws = config().await;
-        let dynamodb = aws_sdk_dynamodb::config::Builder::from(&aws)
-            .endpoint_url(&endpoints.dynamodb)
-            .retry_config(RetryConfig::disabled());
+        let dynamodb = runtime::dynamodb_config(&aws).endpoint_url(&endpoints.dynamodb);
         let streams = aws_sdk_dynamodbstreams::config::Builder::from(&aws).endpoint_url(&endpoints.dynamodb);
         let sqs = aws_sdk_sqs::config::Builder::from(&aws).endpoint_url(&endpoints.sqs);
         Self {

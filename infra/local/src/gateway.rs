@@ -102,11 +102,23 @@ pub async fn authorize(State(gateway): State<Gateway>, mut request: Request<Body
         None if OPEN.contains(&request.uri().path()) => None,
         None => return unauthenticated(),
     };
+    join_repeated(request.headers_mut());
     match context(&request, claims) {
         Ok(context) => request.extensions_mut().insert(context),
         Err(_) => return unauthenticated(),
     };
     next.run(request).await
+}
+
+/// API Gateway hands a function each header once, repeated ones joined with commas.
+fn join_repeated(headers: &mut HeaderMap) {
+    let names: Vec<_> = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1).cloned().collect();
+    for name in names {
+        let values: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(joined) = HeaderValue::from_bytes(&values.join(&b","[..])) {
+            headers.insert(name, joined);
+        }
+    }
 }
 
 /// The request context, in the JSON that API Gateway sends: claims as text, lists as `[a b]`.

@@ -20,7 +20,7 @@ use crate::aws::{Clients, Endpoints};
 use crate::deliveries::Deliveries;
 use crate::functions::Invocable;
 use crate::gateway::{Gateway, TokenRequest};
-use crate::mapping::{Drained, redeliver};
+use crate::mapping::{Drained, Redelivered, redeliver};
 use crate::metrics::RecentMetrics;
 use crate::provision::Provisioned;
 use crate::template::Template;
@@ -101,8 +101,10 @@ async fn redeliver_event(State(local): Shared, body: Body<Redeliver>) -> Result<
         return Err(Refused::bad_request("times: must be from 1 to 1000".to_owned()));
     }
     match redeliver(&local.deliveries, &local.functions, &event_id, times).await {
-        0 => Err(Refused::not_found(format!("nothing of event {event_id} has been delivered yet"))),
-        deliveries => Ok(Json(json!({"deliveries": deliveries}))),
+        Redelivered { deliveries: 0, .. } => {
+            Err(Refused::not_found(format!("nothing of event {event_id} has been delivered yet")))
+        }
+        Redelivered { deliveries, failed } => Ok(Json(json!({"deliveries": deliveries, "failed": failed}))),
     }
 }
 

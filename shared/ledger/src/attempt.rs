@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use domain::backoff::Backoff;
 
 use crate::Ledger;
-use crate::error::LedgerError;
+use crate::error::{LedgerError, causes};
 
 /// How often to try, and how long to wait between.
 #[derive(Debug, Clone, Copy)]
@@ -18,11 +18,18 @@ pub struct Patience {
     pub attempts: u32,
     /// The waits between them.
     pub backoff: Backoff,
+    /// No new attempt begins after this long: what a function's own timeout leaves room for, so that a caller gets
+    /// our answer and not the platform's.
+    pub within: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { attempts: 8, backoff: Backoff { base: Duration::from_millis(10), cap: Duration::from_millis(400) } }
+        Self {
+            attempts: 8,
+            backoff: Backoff { base: Duration::from_millis(10), cap: Duration::from_millis(400) },
+            within: Duration::from_secs(3),
+        }
     }
 }
 
@@ -51,17 +58,17 @@ impl Ledger {
     where
         F: Future<Output = Fate<T>>,
     {
-        let attempts = self.patience.attempts;
+        let begun = tokio::time::Instant::now();
         let mut attempt = 1;
         loop {
             // Boxed: the SDK's futures are kilobytes, and nest too deep for the compiler inside a batch of batches.
             let failure = match Box::pin(operation()).await {
                 Fate::Done(value) => return Ok(value),
                 Fate::Refused(reason) => return Err(LedgerError::Refused { reason }),
-                Fate::Conflict => LedgerError::Contended { attempts },
-                Fate::Unavailable(reason) => LedgerError::Unavailable { attempts, reason },
+                Fate::Conflict => LedgerError::Contended { attempts: attempt },
+                Fate::Unavailable(reason) => LedgerError::Unavailable { attempts: attempt, reason },
             };
-            if attempt >= attempts {
+            if attempt >= self.patience.attempts || begun.elapsed() >= self.patience.within {
                 return Err(failure);
             }
             tracing::debug!(attempt, %failure, "trying again");
@@ -75,14 +82,14 @@ impl Ledger {
 pub(crate) fn fate<T, E, R>(error: &SdkError<E, R>) -> Fate<T>
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
-    R: std::fmt::Debug,
+    R: std::fmt::Debug + 'static,
 {
     match error {
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => {
-            Fate::Unavailable(format!("{}", DisplayErrorContext(error)))
+            Fate::Unavailable(causes(error))
         }
         SdkError::ServiceError(service) => fate_of_code(service.err().code(), service.err().message()),
-        _ => Fate::Refused(format!("{}", DisplayErrorContext(error))),
+        _ => Fate::Refused(causes(error)),
     }
 }
 

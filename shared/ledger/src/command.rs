@@ -141,6 +141,7 @@ impl Commands {
             },
         };
         let patience = self.ledger.patience;
+        let begun = tokio::time::Instant::now();
         for attempt in 1..=patience.attempts {
             let fresh = Fresh::new();
             let raced = match command.decide(&known, &fresh)? {
@@ -161,18 +162,23 @@ impl Commands {
                 let record = self.keys.parse(item.clone())?;
                 return Ok(answered(&record, request));
             }
-            known = match learned(&raced, &reads) {
-                Some(found) => command.known(&found)?,
-                None => match self.read(request, &reads).await? {
-                    Read::Answered(executed) => return Ok(executed),
-                    Read::Open(found) => command.known(&found)?,
-                },
-            };
-            if attempt > 1 {
-                patience.wait(attempt).await;
+            if attempt == patience.attempts || begun.elapsed() >= patience.within {
+                break;
             }
+            // The first race is often lost to nobody: the failed write was the read. After that, others are at work:
+            // wait, and look after the wait and not before it.
+            known = match learned(&raced, &reads).filter(|_| attempt == 1) {
+                Some(found) => command.known(&found)?,
+                None => {
+                    patience.wait(attempt).await;
+                    match self.read(request, &reads).await? {
+                        Read::Answered(executed) => return Ok(executed),
+                        Read::Open(found) => command.known(&found)?,
+                    }
+                }
+            };
         }
-        Err(LedgerError::Contended { attempts: patience.attempts })
+        Err(LedgerError::Contended { attempts: *races })
     }
 
     async fn read(&self, request: &Request, reads: &[Key]) -> Result<Read, LedgerError> {

@@ -111,7 +111,10 @@ impl Ledger {
     }
 }
 
-fn outcome_of<R: std::fmt::Debug>(writes: &[Write], error: &SdkError<TransactWriteItemsError, R>) -> Fate<Outcome> {
+fn outcome_of<R: std::fmt::Debug + 'static>(
+    writes: &[Write],
+    error: &SdkError<TransactWriteItemsError, R>,
+) -> Fate<Outcome> {
     match error.as_service_error() {
         Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
             raced(writes, cancelled.cancellation_reasons())

@@ -41,8 +41,50 @@ pub struct Corrupt {
     pub problem: String,
 }
 
+impl Corrupt {
+    pub(crate) fn new(table: &str, error: &impl std::fmt::Display) -> Self {
+        Self { table: table.to_owned(), problem: without_values(&error.to_string()) }
+    }
+}
+
 impl From<serde_json::Error> for LedgerError {
     fn from(error: serde_json::Error) -> Self {
-        Self::Unwritable(error.to_string())
+        Self::Unwritable(without_values(&error.to_string()))
+    }
+}
+
+/// What an error of serde says, up to where it begins to quote. The name of a missing field is no value.
+fn without_values(problem: &str) -> String {
+    if problem.starts_with("missing field") {
+        return problem.to_owned();
+    }
+    problem.split(['`', '"']).next().unwrap_or_default().trim_end().to_owned()
+}
+
+/// What an error and its causes say of themselves. Not their `Debug`, which may show a request or an answer whole.
+pub fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_told_without_the_values_that_it_is_about() {
+        for (problem, told) in [
+            ("missing field `status`", "missing field `status`"),
+            ("unknown variant `alice@example.com`, expected `ACTIVE`", "unknown variant"),
+            ("invalid type: string \"alice\", expected u64", "invalid type: string"),
+        ] {
+            assert_eq!(without_values(problem), told);
+        }
     }
 }

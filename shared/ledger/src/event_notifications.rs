@@ -68,7 +68,7 @@ impl EventNotifications {
         Write::create(key, item)
     }
 
-    /// These event notifications (at most 100), in the order asked for, as they stand now.
+    /// These event notifications, in the order asked for, as they stand now.
     pub async fn get_all(&self, ledger: &Ledger, keys: &[Key]) -> Result<Vec<Option<EventNotification>>, LedgerError> {
         let mut distinct: Vec<Key> = Vec::with_capacity(keys.len());
         for key in keys {
@@ -85,8 +85,7 @@ impl EventNotifications {
 
     fn parse(&self, item: Item) -> Result<EventNotification, Corrupt> {
         let row: Row = from_item(&self.table, item)?;
-        let properties = serde_json::from_str(&row.properties)
-            .map_err(|error| Corrupt { table: self.table.clone(), problem: format!("properties: {error}") })?;
+        let properties = serde_json::from_str(&row.properties).map_err(|error| Corrupt::new(&self.table, &error))?;
         Ok(EventNotification {
             event_id: row.event_id,
             event_type: row.event_type,

@@ -102,8 +102,7 @@ impl Events {
     /// Reads an event out of an item of the table or an image of its stream.
     pub fn parse(&self, image: impl Into<serde_dynamo::Item>) -> Result<Event, Corrupt> {
         let row: StoredEvent = from_item(&self.table, image)?;
-        let payload = serde_json::from_str(&row.payload)
-            .map_err(|error| Corrupt { table: self.table.clone(), problem: format!("payload: {error}") })?;
+        let payload = serde_json::from_str(&row.payload).map_err(|error| Corrupt::new(&self.table, &error))?;
         Ok(Event {
             event_id: row.event_id,
             event_type: row.event_type,
@@ -161,14 +160,13 @@ impl Events {
             items.into_iter().map(|item| from_item(&self.table, item)).collect::<Result<_, _>>()?;
         let next = rows.last().filter(|_| more).map(|row| format!("{}#{}", row.sequence, row.event_id));
         let rows = rows.into_iter().map(|row| {
-            let payload = serde_json::from_str(&row.payload)
-                .map_err(|error| Corrupt { table: self.table.clone(), problem: format!("payload: {error}") })?;
+            let payload = serde_json::from_str(&row.payload).map_err(|error| Corrupt::new(&self.table, &error))?;
             Ok(Past { event_type: row.event_type, actor: row.actor, payload })
         });
         Ok(Page { rows: rows.collect::<Result<_, Corrupt>>()?, next })
     }
 
-    /// Which of these entries are published already, in one consistent read of at most 100.
+    /// Which of these entries are published already, read consistently.
     pub async fn published(&self, ledger: &Ledger, event_ids: &[EventId]) -> Result<Vec<bool>, LedgerError> {
         let keys: Vec<Key> = event_ids.iter().map(|id| self.key(id)).collect();
         let mut distinct = keys.clone();
@@ -177,12 +175,13 @@ impl Events {
         let found = ledger.get_all(&distinct).await?;
         let is_published = |key: &Key| match found.get(key) {
             // An entry that is gone has been published and has outlived its retention.
-            None => Ok(true),
+            None => true,
+            // A status that this build cannot read is not known to be PUBLISHED: at worst a second message.
             Some(item) => {
-                from_item::<StatusRow>(&self.table, item.clone()).map(|row| row.status == OutboxStatus::Published)
+                from_item::<StatusRow>(&self.table, item.clone()).is_ok_and(|row| row.status == OutboxStatus::Published)
             }
         };
-        Ok(keys.iter().map(is_published).collect::<Result<_, _>>()?)
+        Ok(keys.iter().map(is_published).collect())
     }
 
     /// Marks an entry PUBLISHED: every subscribed queue has acknowledged it. It leaves the index of unpublished

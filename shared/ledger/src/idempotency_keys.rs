@@ -1,5 +1,7 @@
 //! Table of idempotency records: the answer of each command, kept for as long as its key lives.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use domain::id::compose;
 use domain::{Caller, Fingerprint, IdempotencyKey, Time};
 use serde::{Deserialize, Serialize};
@@ -115,8 +117,10 @@ impl IdempotencyKeys {
         key: &IdempotencyKey,
         now: Time,
     ) -> Result<bool, LedgerError> {
+        let attempts = AtomicU32::new(0);
         ledger
             .attempt(|| async {
+                attempts.fetch_add(1, Ordering::Relaxed);
                 let delete = ledger
                     .client
                     .delete_item()
@@ -129,7 +133,8 @@ impl IdempotencyKeys {
                     Err(error)
                         if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
                     {
-                        Fate::Done(false)
+                        // On a later attempt it is gone because an earlier one, whose answer was lost, deleted it.
+                        Fate::Done(attempts.load(Ordering::Relaxed) > 1)
                     }
                     Err(error) => fate(&error),
                 }

@@ -60,5 +60,5 @@ pub(crate) fn to_item(row: &impl Serialize) -> Result<Item, LedgerError> {
 }
 
 pub(crate) fn from_item<T: DeserializeOwned>(table: &str, item: impl Into<serde_dynamo::Item>) -> Result<T, Corrupt> {
-    serde_dynamo::from_item(item).map_err(|error| Corrupt { table: table.to_owned(), problem: error.to_string() })
+    serde_dynamo::from_item(item).map_err(|error| Corrupt::new(table, &error))
 }

@@ -9,6 +9,9 @@ use crate::attempt::{Fate, fate};
 use crate::error::LedgerError;
 use crate::item::{Item, Key};
 
+/// DynamoDB reads at most this many items at once.
+const BATCH: usize = 100;
+
 /// The items that a batch read found.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -63,9 +66,16 @@ impl Ledger {
         .await
     }
 
-    /// Several items of any tables in one round trip (at most 100 keys), each as it stands now.
+    /// Several items of any tables, each as it stands now: one round trip for each 100 of them.
     pub async fn get_all(&self, keys: &[Key]) -> Result<Found, LedgerError> {
         let mut found = Found::default();
+        for keys in keys.chunks(BATCH) {
+            self.get_batch(keys, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    async fn get_batch(&self, keys: &[Key], found: &mut Found) -> Result<(), LedgerError> {
         let mut wanted: HashMap<String, KeysAndAttributes> = HashMap::new();
         for key in keys {
             let of_table = wanted.remove(&key.table).map_or_else(Vec::new, |of_table| of_table.keys);
@@ -77,35 +87,30 @@ impl Ledger {
                 .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
             wanted.insert(key.table.clone(), of_table);
         }
-        // DynamoDB may hand back part of the keys as unprocessed when it throttles.
-        while !wanted.is_empty() {
-            let (answers, unprocessed) = self
+        // DynamoDB hands part of the keys back as unprocessed when it throttles.
+        for round in 1..=self.patience.attempts {
+            let output = self
                 .attempt(|| async {
                     match self.client.batch_get_item().set_request_items(Some(wanted.clone())).send().await {
-                        Ok(output)
-                            if output.responses.as_ref().is_none_or(HashMap::is_empty)
-                                && has_some(&output.unprocessed_keys) =>
-                        {
-                            Fate::Unavailable("all keys unprocessed".to_owned())
-                        }
-                        Ok(output) => Fate::Done((
-                            output.responses.unwrap_or_default(),
-                            output.unprocessed_keys.unwrap_or_default(),
-                        )),
+                        Ok(output) => Fate::Done(output),
                         Err(error) => fate(&error),
                     }
                 })
                 .await?;
-            for (table, items) in answers {
+            for (table, items) in output.responses.unwrap_or_default() {
                 for item in items {
                     if let Some(key) = keys.iter().find(|key| key.table == table && key.is_of(&item)) {
                         found.insert(key.clone(), item);
                     }
                 }
             }
-            wanted = unprocessed;
+            wanted = output.unprocessed_keys.unwrap_or_default();
+            if wanted.is_empty() {
+                return Ok(());
+            }
+            self.patience.wait(round).await;
         }
-        Ok(found)
+        Err(LedgerError::Unavailable { attempts: self.patience.attempts, reason: "keys stay unprocessed".to_owned() })
     }
 
     /// One page of a partition, as it stands now.
@@ -168,8 +173,4 @@ impl Ledger {
             start = next;
         }
     }
-}
-
-fn has_some(unprocessed: &Option<HashMap<String, KeysAndAttributes>>) -> bool {
-    unprocessed.as_ref().is_some_and(|keys| !keys.is_empty())
 }

@@ -19,7 +19,6 @@ struct Envelope {
     subject: String,
     time: Time,
     datacontenttype: String,
-    dataschema: String,
     aggregatetype: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     aggregateversion: Option<u64>,
@@ -34,9 +33,9 @@ struct Envelope {
 /// A message that is not an event: no later attempt will make it one.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAnEvent {
-    /// Not the shape of an envelope.
-    #[error("not a CloudEvents envelope: {0}")]
-    Unreadable(#[from] serde_json::Error),
+    /// Not the shape of an envelope. Where, but not what: the error's own text may quote the body.
+    #[error("not a CloudEvents envelope: {:?} error at line {} column {}", .0.classify(), .0.line(), .0.column())]
+    Unreadable(#[source] serde_json::Error),
     /// A version of the specification that this build does not read.
     #[error("unknown specversion")]
     UnknownVersion,
@@ -44,7 +43,7 @@ pub enum NotAnEvent {
 
 /// Writes an event as a message body.
 pub fn write(event: &Event) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&Envelope {
+    let body = serde_json::to_string(&Envelope {
         specversion: SPECVERSION.to_owned(),
         id: event.event_id.clone(),
         source: format!("/belfry/{}", event.aggregate_type),
@@ -52,19 +51,20 @@ pub fn write(event: &Event) -> Result<String, serde_json::Error> {
         subject: event.aggregate_id.clone(),
         time: event.occurred_at,
         datacontenttype: "application/json".to_owned(),
-        dataschema: format!("/schemas/{}", event.event_type),
         aggregatetype: event.aggregate_type.clone(),
         aggregateversion: event.version,
         recordedat: event.recorded_at,
         actor: event.actor.clone(),
         traceparent: event.traceparent.clone(),
         data: event.payload.clone(),
-    })
+    })?;
+    // The two characters that SQS refuses in a body, and that JSON need not escape.
+    Ok(body.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff"))
 }
 
 /// Reads a message body.
 pub fn read(body: &str) -> Result<Event, NotAnEvent> {
-    let envelope: Envelope = serde_json::from_str(body)?;
+    let envelope: Envelope = serde_json::from_str(body).map_err(NotAnEvent::Unreadable)?;
     if envelope.specversion != SPECVERSION {
         return Err(NotAnEvent::UnknownVersion);
     }
@@ -114,6 +114,21 @@ mod tests {
         assert_eq!(body["type"], "EntitlementGranted");
         assert_eq!(body["source"], "/belfry/Entitlement");
         assert_eq!(body["time"], "2026-01-31T12:00:00.000Z");
+    }
+
+    #[test]
+    fn characters_that_sqs_refuses_are_escaped() {
+        let mut strange = event();
+        strange.payload = serde_json::json!({"reason": "\u{fffe}\u{ffff}\u{10ffff}"});
+        let body = write(&strange).expect("a body");
+        assert!(!body.contains(['\u{fffe}', '\u{ffff}']), "{body}");
+        assert_eq!(read(&body).expect("an event"), strange);
+    }
+
+    #[test]
+    fn a_refusal_does_not_quote_the_body() {
+        let problem = read("\"alice@example.com\"").expect_err("not an envelope").to_string();
+        assert_eq!(problem, "not a CloudEvents envelope: Data error at line 1 column 19");
     }
 
     #[test]

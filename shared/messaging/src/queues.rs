@@ -103,7 +103,7 @@ impl Queues {
                 indexes.into_iter().map(|index| (index, result(index))).collect()
             }
             Err(error) => {
-                let reason = aws_sdk_sqs::error::DisplayErrorContext(&error).to_string();
+                let reason = ledger::causes(&error);
                 indexes.into_iter().map(|index| (index, Err(SendError::Unavailable(reason.clone())))).collect()
             }
         }

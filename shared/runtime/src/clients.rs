@@ -15,8 +15,17 @@ pub async fn aws() -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest()).timeout_config(timeouts).load().await
 }
 
-/// A DynamoDB client that does not retry by itself: the ledger knows what may be tried again, and counts.
+/// A DynamoDB client for the ledger.
 pub fn dynamodb(aws: &SdkConfig) -> aws_sdk_dynamodb::Client {
-    let config = aws_sdk_dynamodb::config::Builder::from(aws).retry_config(RetryConfig::disabled()).build();
-    aws_sdk_dynamodb::Client::from_conf(config)
+    aws_sdk_dynamodb::Client::from_conf(dynamodb_config(aws).build())
+}
+
+/// How the ledger's client is configured: it does not retry by itself, because the ledger knows what may be tried again,
+/// and counts; and one attempt is short, so that several fit into a function's timeout.
+pub fn dynamodb_config(aws: &SdkConfig) -> aws_sdk_dynamodb::config::Builder {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_millis(500))
+        .operation_attempt_timeout(Duration::from_millis(1_500))
+        .build();
+    aws_sdk_dynamodb::config::Builder::from(aws).retry_config(RetryConfig::disabled()).timeout_config(timeouts)
 }

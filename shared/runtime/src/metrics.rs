@@ -31,6 +31,10 @@ pub enum Ended {
     Replayed,
     /// Its key was used for another request.
     Conflicted,
+    /// It lost too many races.
+    Contended,
+    /// The ledger could not be reached, or something unexpected went wrong.
+    Failed,
 }
 
 impl Ended {
@@ -41,6 +45,8 @@ impl Ended {
             Self::Refused => "REFUSED",
             Self::Replayed => "REPLAYED",
             Self::Conflicted => "CONFLICTED",
+            Self::Contended => "CONTENDED",
+            Self::Failed => "FAILED",
         }
     }
 }
@@ -54,6 +60,8 @@ struct CommandMetrics {
     refused: u32,
     replayed: u32,
     conflicted: u32,
+    contended: u32,
+    failed: u32,
     raced: u32,
 }
 
@@ -80,6 +88,8 @@ impl Metrics {
             refused: count(Ended::Refused),
             replayed: count(Ended::Replayed),
             conflicted: count(Ended::Conflicted),
+            contended: count(Ended::Contended),
+            failed: count(Ended::Failed),
             raced: races,
         };
         drop(entry.append_on_drop(self.sink.clone()));

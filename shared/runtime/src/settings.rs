@@ -57,11 +57,13 @@ impl Settings {
         word.ok_or_else(|| wrong(name, &format!("one of {}", words.join(", ")), value))
     }
 
-    /// A span of time such as `500ms`, `30s`, `15m`, `24h` or `30d`.
-    pub fn duration(&self, name: &str, default: Duration) -> Result<Duration, BadSetting> {
-        match self.values.get(name) {
-            None => Ok(default),
-            Some(value) => parse_duration(value).ok_or_else(|| wrong(name, "a duration such as 30s or 24h", value)),
+    /// A span of time such as `500ms`, `30s`, `15m`, `24h` or `30d`, of at least `least`.
+    pub fn duration(&self, name: &str, default: Duration, least: Duration) -> Result<Duration, BadSetting> {
+        let Some(value) = self.values.get(name) else { return Ok(default) };
+        match parse_duration(value) {
+            None => Err(wrong(name, "a duration such as 30s or 24h", value)),
+            Some(duration) if duration < least => Err(wrong(name, &format!("at least {}s", least.as_secs()), value)),
+            Some(duration) => Ok(duration),
         }
     }
 
@@ -114,12 +116,20 @@ mod tests {
 
     #[test]
     fn a_wrong_setting_names_itself_and_what_it_must_be() {
-        let problem =
-            settings("BELFRY_KEY_TTL", "a day").duration("BELFRY_KEY_TTL", Duration::ZERO).expect_err("wrong");
+        let problem = settings("BELFRY_KEY_TTL", "a day")
+            .duration("BELFRY_KEY_TTL", Duration::ZERO, Duration::ZERO)
+            .expect_err("wrong");
         assert_eq!(problem.to_string(), "BELFRY_KEY_TTL must be a duration such as 30s or 24h, but is \"a day\"");
         let problem =
             settings("BELFRY_OUTBOX_BATCH", "500").whole("BELFRY_OUTBOX_BATCH", 50, 1..=200).expect_err("wrong");
         assert_eq!(problem.to_string(), "BELFRY_OUTBOX_BATCH must be a whole number from 1 to 200, but is \"500\"");
+    }
+
+    #[test]
+    fn a_duration_below_its_least_is_refused() {
+        let (day, minute) = (Duration::from_secs(86_400), Duration::from_secs(60));
+        let problem = settings("BELFRY_KEY_TTL", "1s").duration("BELFRY_KEY_TTL", day, minute).expect_err("too short");
+        assert_eq!(problem.to_string(), "BELFRY_KEY_TTL must be at least 60s, but is \"1s\"");
     }
 
     #[test]

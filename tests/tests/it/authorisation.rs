@@ -153,6 +153,11 @@ async fn every_route_answers_every_kind_of_caller_as_it_must() {
         ] {
             assert_eq!(call(caller, &row).await, expected, "{named} by {who}");
         }
+        // A scope that is missing counts before anything else of the request: no key, no JSON, no matter.
+        if row.missing_scope == 403 {
+            let garbage = missing.request(row.method.clone(), row.path).header("content-type", "text/plain").body("{");
+            assert_eq!(missing.send(garbage).await.status.as_u16(), 403, "{named} with garbage and without the scope");
+        }
         for scope in row.scope {
             let scoped = stack.caller("admin", "ADMIN_USER", &[scope]).await;
             assert_eq!(call(&scoped, &row).await, row.with_scope, "{named} with {scope}");

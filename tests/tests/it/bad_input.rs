@@ -76,7 +76,7 @@ async fn a_body_too_large_or_of_another_type_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_must_be_1_to_255_visible_characters_and_given_once() {
+async fn a_key_must_be_1_to_255_visible_characters() {
     let stack = Stack::start().await;
     let shop = stack.shop().await;
     let too_long = "k".repeat(256);
@@ -87,8 +87,6 @@ async fn a_key_must_be_1_to_255_visible_characters_and_given_once() {
     }
     let none = shop.send(shop.request(Method::POST, GRANTS).json(&grant())).await;
     assert_eq!((none.status, none.code().as_str()), (StatusCode::BAD_REQUEST, "BAD_REQUEST"));
-    let twice = shop.request(Method::POST, GRANTS).header("idempotency-key", "a").header("idempotency-key", "b");
-    assert_eq!(shop.send(twice.json(&grant())).await.code(), "BAD_REQUEST");
     assert_eq!(shop.grant(&"k".repeat(255), "u", "s").await.status, StatusCode::OK);
 }
 

@@ -1,7 +1,7 @@
 //! What no engine does by itself: conflicts, throttling, lost calls and lost answers on the way to DynamoDB.
 
 use local::Options;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tests::{Fault, Stack};
 
@@ -68,6 +68,29 @@ async fn a_broken_transaction_is_tried_again_and_takes_effect_once() {
         assert_eq!(stack.count("idempotency-keys").await, index + 1, "{fault:?}");
         assert_eq!(stack.customer(&user).await.inbox_titles().await, ["premium is yours"], "{fault:?}");
     }
+}
+
+#[tokio::test]
+async fn a_call_that_never_answers_is_given_up_and_tried_again() {
+    let stack = Stack::behind_a_proxy().await;
+    let shop = stack.shop().await;
+    for (index, fault) in [Fault::HeldBefore, Fault::HeldAfter].into_iter().enumerate() {
+        stack.proxy().break_next("TransactWriteItems", &[fault]);
+        let granted = shop.grant(&format!("k-{index}"), &format!("u-{index}"), "premium").await;
+        assert_eq!((granted.status, granted.replayed), (StatusCode::OK, fault == Fault::HeldAfter), "{fault:?}");
+    }
+    assert_eq!(stack.count("events").await, 2);
+}
+
+#[tokio::test]
+async fn an_eviction_whose_answer_is_lost_is_still_an_eviction() {
+    let stack = Stack::behind_a_proxy().await;
+    stack.shop().await.grant("k", "u-1", "premium").await;
+    let operator = stack.caller("omar", "ADMIN_USER", &["operate"]).await;
+    stack.proxy().break_next("DeleteItem", &[Fault::AnswerLost]);
+    let path = "/v1/idempotency-keys/k?caller=shop";
+    assert_eq!(operator.send(operator.request(Method::DELETE, path)).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(stack.count("idempotency-keys").await, 0);
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn history_pages_stay_stable_while_entries_are_added() {
         customer.get(&format!("{path}&cursor={}", second["next_cursor"].as_str().expect("a cursor"))).await.json();
     assert_eq!(versions(&third), [1]);
     assert_eq!(third["next_cursor"], json!(null));
-    for cursor in ["%21", "YQ"] {
+    for cursor in ["%21", "YQ", "Iw", "eCN5", "MSM"] {
         assert_eq!(customer.get(&format!("{path}&cursor={cursor}")).await.code(), "BAD_REQUEST", "{cursor}");
     }
 }
@@ -138,6 +138,7 @@ async fn twenty_racing_revokes_and_grants_never_skip_or_repeat_a_version() {
         .filter_map(|answer| answer.json()["version"].as_u64())
         .collect();
     versions.sort_unstable();
+    assert!(!versions.is_empty(), "at least the first one takes effect");
     assert_eq!(versions, (1..=versions.len() as u64).collect::<Vec<_>>());
     assert!(answers.iter().all(|answer| [200, 409, 503].contains(&answer.status.as_u16())), "{answers:?}");
     assert_eq!(stack.count("events").await, versions.len());

@@ -15,7 +15,7 @@ pub use schedule::{Schedule, ScheduleError};
 
 pub(crate) use checkpoint::Checkpoints;
 pub(crate) use queue::QueuePoller;
-pub(crate) use redelivery::redeliver;
+pub(crate) use redelivery::{Redelivered, redeliver};
 pub(crate) use scheduled::Scheduled;
 pub(crate) use stream::{Drained, StreamPoller};
 pub(crate) use stream_batch::OnFailure;

@@ -24,8 +24,8 @@ use crate::template::QueueMapping;
 const DEFAULT_CONCURRENCY: u32 = 5;
 /// SQS hands out at most this many messages at once.
 const RECEIVE_AT_MOST: u32 = 10;
-/// The longest long poll.
-const LONG_POLL_SECONDS: i32 = 20;
+/// How long a poll waits for a message. A stopping host waits for its polls, so they are short.
+const LONG_POLL_SECONDS: i32 = 1;
 /// How long to wait after an error of the queue itself.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
 
@@ -57,11 +57,9 @@ impl QueuePoller {
                 () = stop.cancelled() => break,
                 slot = Arc::clone(&slots).acquire_owned() => slot,
             };
-            let received = tokio::select! {
-                () = stop.cancelled() => break,
-                received = self.gather() => received,
-            };
-            match received {
+            // Not given up when the host stops: a message that was being handed out would be lost from sight until its
+            // visibility ends.
+            match self.gather().await {
                 Ok(messages) if messages.is_empty() => {}
                 Ok(messages) => {
                     let poller = self.clone();

@@ -1,13 +1,20 @@
 //! Delivering again what has been delivered, as AWS may do at any time: the same record, to the same function.
 
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::deliveries::Deliveries;
 use crate::functions::Invocable;
 
-/// Delivers everything of an event again, `times` times, all at once; gives back how many deliveries that were.
-pub async fn redeliver(deliveries: &Deliveries, functions: &[Invocable], event_id: &str, times: u32) -> usize {
+/// How many deliveries there were, and how many of them failed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Redelivered {
+    pub deliveries: usize,
+    pub failed: usize,
+}
+
+/// Delivers everything of an event again, `times` times, all at once.
+pub async fn redeliver(deliveries: &Deliveries, functions: &[Invocable], event_id: &str, times: u32) -> Redelivered {
     let again = deliveries.of_event(event_id);
     let again = again.iter().flat_map(|delivery| std::iter::repeat_n(delivery, usize::try_from(times).unwrap_or(0)));
     let invocations: Vec<_> = again
@@ -16,9 +23,10 @@ pub async fn redeliver(deliveries: &Deliveries, functions: &[Invocable], event_i
             Some(function.invoke(json!({"Records": [delivery.record]})))
         })
         .collect();
-    let count = invocations.len();
-    for failure in join_all(invocations).await.into_iter().filter_map(Result::err) {
-        tracing::warn!(failure, "redelivery failed");
-    }
-    count
+    let deliveries = invocations.len();
+    let succeeded = |response: &Result<Value, String>| {
+        response.as_ref().is_ok_and(|report| report["batchItemFailures"].as_array().is_none_or(Vec::is_empty))
+    };
+    let failed = join_all(invocations).await.iter().filter(|response| !succeeded(response)).count();
+    Redelivered { deliveries, failed }
 }

@@ -110,7 +110,7 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
     let [outbox] = relay.streams.as_slice() else { panic!("one stream") };
     assert_eq!((outbox.table.as_str(), outbox.starting_position), ("EventsTable", StartingPosition::TrimHorizon));
     assert_eq!((outbox.batch_size, outbox.parallelization_factor), (100, 2));
-    assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (Some(10), Some(3600)));
+    assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (Some(1000), Some(43_200)));
     assert!(outbox.bisect && outbox.report_batch_item_failures);
     assert_eq!(outbox.on_failure.as_deref(), Some("RelayFailuresQueue"));
     assert!(outbox.filters[0].matches(&serde_json::json!({"eventName": "INSERT"})));

@@ -105,7 +105,12 @@ async fn the_log_has_ids_and_never_a_body_an_address_or_a_token() {
     let rosa = json!({"name": "Rosa-Name", "email": "rosa@address.example", "phone": "+390612345678"});
     let request = client.put(format!("{}/v1/recipients/CUSTOMER/rosa", belfry.url())).bearer_auth(&shop);
     call(&client, request.json(&rosa)).await;
-    for body in ["Poison-In-The-Body", "{\"specversion\": \"1.0\", \"id\": \"Poison-Id\"}"] {
+    for body in [
+        "Poison-In-The-Body",
+        "\"Quoted-In-The-Body\"",
+        "{\"specversion\": {\"Typed-In-The-Body\": 1}}",
+        "{\"specversion\": \"1.0\", \"id\": \"Poison-Id\"}",
+    ] {
         let inject = json!({"queue": "fanout-customer", "body": body});
         call(&client, client.post(format!("{}/local/inject", belfry.url())).json(&inject)).await;
     }
