@@ -1,5 +1,6 @@
 //! What granting and revoking share: the body, the answer, and the command around the decision.
 
+use axum::response::Response;
 use domain::entitlement::{Cause, Entitlement, EntitlementStatus};
 use domain::id::{Line, PurchaseId};
 use domain::{Fresh, StockKeepingUnit, Time, UserId};
@@ -8,6 +9,9 @@ use ledger::{Corrupt, Entitlements, Found, Key, LedgerError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Api;
+use crate::answer::Keyed;
+use crate::body::JsonBody;
 use crate::error::ApiError;
 
 /// The body of a grant or a revoke.
@@ -45,14 +49,36 @@ pub struct EntitlementView<'a> {
 /// Decides what an entitlement becomes, or why it may not.
 pub type Decide = fn(Option<&Entitlement>, &EntitlementChange, &Fresh) -> Result<Entitlement, ApiError>;
 
+impl Api {
+    /// Changes an entitlement as `decide` says, beginning as `begin` says.
+    pub async fn change_entitlement(
+        &self,
+        name: &'static str,
+        keyed: &Keyed,
+        body: JsonBody<EntitlementChange>,
+        (begin, decide): (Begin, Decide),
+    ) -> Result<Response, ApiError> {
+        let request = keyed.with_body(&body.json)?;
+        let command = ChangeEntitlement {
+            asked: body.parsed,
+            actor: &keyed.caller.identity.subject,
+            traceparent: keyed.traceparent.as_deref(),
+            entitlements: &self.entitlements,
+            begin,
+            decide,
+        };
+        self.execute(name, &request, &command).await
+    }
+}
+
 /// A grant or a revoke on its way to the ledger.
-pub struct ChangeEntitlement<'a> {
-    pub asked: EntitlementChange,
-    pub actor: String,
-    pub traceparent: Option<String>,
-    pub entitlements: &'a Entitlements,
-    pub begin: Begin,
-    pub decide: Decide,
+struct ChangeEntitlement<'a> {
+    asked: EntitlementChange,
+    actor: &'a str,
+    traceparent: Option<&'a str>,
+    entitlements: &'a Entitlements,
+    begin: Begin,
+    decide: Decide,
 }
 
 impl ChangeEntitlement<'_> {
@@ -81,8 +107,8 @@ impl Command for ChangeEntitlement<'_> {
             Err(refusal) => Ok(Decision::Refuse(refusal.into_answer()?)),
             Ok(entitlement) => {
                 let cause = Cause { reason: self.asked.reason.clone(), purchase_id: self.asked.purchase_id.clone() };
-                let mut event = entitlement.changed(&cause, fresh, &self.actor)?;
-                event.traceparent.clone_from(&self.traceparent);
+                let mut event = entitlement.changed(&cause, fresh, self.actor)?;
+                event.traceparent = self.traceparent.map(str::to_owned);
                 let view = EntitlementView {
                     user_id: &entitlement.user_id,
                     stock_keeping_unit: &entitlement.stock_keeping_unit,

@@ -6,14 +6,15 @@
 use axum::Json;
 use axum::extract::State;
 use domain::entitlement::EntitlementChanged;
-use domain::{Audience, EventId, StockKeepingUnit, Time, UserId};
+use domain::{EventId, StockKeepingUnit, Time, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Shared;
 use crate::asked::InPath;
-use crate::caller::{Caller, Scope};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::caller::Caller;
+use crate::error::{ApiError, ErrorBody};
+use crate::list_entitlements::readable_user;
 use crate::page::{Paging, bad_cursor, cursor};
 
 /// A page of an entitlement's audit trail.
@@ -34,11 +35,8 @@ pub async fn entitlement_history(
     InPath((user_id, unit)): InPath<(String, String)>,
     paging: Paging,
 ) -> Result<Json<History>, ApiError> {
-    let user_id = UserId::parse(user_id).map_err(|error| ApiError::field("user_id", error))?;
+    let user_id = readable_user(&caller, user_id)?;
     let unit = StockKeepingUnit::parse(unit).map_err(|error| ApiError::field("stock_keeping_unit", error))?;
-    if !caller.is(Audience::Customer, &user_id) && !caller.may(Scope::Operate) && !caller.may(Scope::CommandsWrite) {
-        return Err(ApiError::new(Code::NotFound, "no such user"));
-    }
     let aggregate = domain::entitlement::aggregate(&user_id, &unit);
     let ledger = &api.commands.ledger;
     let after = paging.after.as_deref().map(read_cursor).transpose()?;

@@ -1,10 +1,12 @@
 //! The Lambda behind the HTTP API.
 
+use tower::ServiceBuilder;
+
 #[tokio::main]
 async fn main() -> Result<(), lambda_http::Error> {
     let settings = runtime::Settings::from_env();
     runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws().await;
     let router = api::router(&settings, ledger::Ledger::new(runtime::dynamodb(&aws)), runtime::Metrics::to_stdout())?;
-    lambda_http::run(router).await
+    lambda_http::run(ServiceBuilder::new().map_request(api::raw_path::restore).service(router)).await
 }

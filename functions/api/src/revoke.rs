@@ -13,7 +13,7 @@ use crate::Shared;
 use crate::answer::Keyed;
 use crate::body::JsonBody;
 use crate::caller::{Allowed, CommandsWrite};
-use crate::change_entitlement::{ChangeEntitlement, EntitlementChange, EntitlementView};
+use crate::change_entitlement::{EntitlementChange, EntitlementView};
 use crate::error::{ApiError, Code, ErrorBody};
 
 /// Makes an entitlement REVOKED.
@@ -33,15 +33,7 @@ pub async fn revoke(
     keyed: Keyed,
     body: JsonBody<EntitlementChange>,
 ) -> Result<Response, ApiError> {
-    let command = ChangeEntitlement {
-        asked: body.parsed,
-        actor: keyed.caller.identity.subject.clone(),
-        traceparent: keyed.traceparent.clone(),
-        entitlements: &api.entitlements,
-        begin: Begin::Read,
-        decide: revoked,
-    };
-    api.execute("revoke", &keyed.with_body(&body.json)?, &command).await
+    api.change_entitlement("revoke", &keyed, body, (Begin::Read, revoked)).await
 }
 
 /// Only what is ACTIVE can be revoked.
