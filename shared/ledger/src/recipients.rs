@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::Ledger;
 use crate::attempt::{Fate, fate};
 use crate::error::LedgerError;
-use crate::item::{Key, from_item, to_item};
+use crate::item::to_item;
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -32,21 +32,6 @@ impl Recipients {
     /// The table of this name.
     pub fn new(table: impl Into<String>) -> Self {
         Self { table: table.into() }
-    }
-
-    fn key(&self, audience: Audience, user_id: &UserId) -> Key {
-        Key::new(&self.table, "recipient", recipient_key(audience, user_id))
-    }
-
-    /// The recipient, as it stands now.
-    pub async fn get(
-        &self,
-        ledger: &Ledger,
-        audience: Audience,
-        user_id: &UserId,
-    ) -> Result<Option<Recipient>, LedgerError> {
-        let item = ledger.get(&self.key(audience, user_id)).await?;
-        Ok(item.map(|item| from_item(&self.table, item)).transpose()?)
     }
 
     /// Stores the recipient in place of what stands there.

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use futures_util::future::join_all;
 use reqwest::StatusCode;
 use serde_json::json;
-use tests::Stack;
+use tests::{Answer, Caller, Stack};
 
 #[tokio::test]
 async fn a_grant_reaches_the_inbox() {
@@ -54,14 +54,20 @@ async fn the_same_grant_twice_is_one_notification_and_the_same_answer() {
     assert_eq!(stack.customer("u-1").await.inbox_titles().await, ["premium is yours"]);
 }
 
-#[tokio::test]
-async fn a_record_and_a_message_delivered_again_are_still_one_notification() {
-    let stack = Stack::start().await;
+/// A customer who has been told of a grant, their inbox, and the event.
+async fn told(stack: &Stack) -> (Caller, Answer, String) {
     stack.shop().await.grant("k", "u-1", "premium").await;
     stack.idle().await;
     let customer = stack.customer("u-1").await;
     let inbox = customer.get("/v1/inbox").await;
     let event_id = inbox.json()["notifications"][0]["event_id"].as_str().expect("an event id").to_owned();
+    (customer, inbox, event_id)
+}
+
+#[tokio::test]
+async fn a_record_and_a_message_delivered_again_are_still_one_notification() {
+    let stack = Stack::start().await;
+    let (customer, inbox, event_id) = told(&stack).await;
 
     // The stream record and the queue message, ten times each, all at once.
     assert_eq!(stack.redeliver(&event_id, 10).await, 20);
@@ -76,11 +82,7 @@ async fn a_record_and_a_message_delivered_again_are_still_one_notification() {
 #[tokio::test]
 async fn a_message_that_comes_after_its_mark_is_gone_still_tells_nobody_twice() {
     let stack = Stack::start().await;
-    stack.shop().await.grant("k", "u-1", "premium").await;
-    stack.idle().await;
-    let customer = stack.customer("u-1").await;
-    let inbox = customer.get("/v1/inbox").await;
-    let event_id = inbox.json()["notifications"][0]["event_id"].as_str().expect("an event id").to_owned();
+    let (customer, inbox, event_id) = told(&stack).await;
     let mark = format!("fanout:CUSTOMER#{event_id}");
     let delete = stack.dynamodb().await.delete_item().table_name("belfry-processed");
     let deleted = delete.key("consumer_event", AttributeValue::S(mark)).return_values(ReturnValue::AllOld).send().await;
@@ -125,7 +127,7 @@ async fn fifty_racing_requests_with_keys_of_their_own_have_one_winner() {
     // A refusal is an answer too: it is stored, and replayed byte for byte.
     let again = join_all(keys.iter().map(|key| shop.grant(key, "u-1", "premium"))).await;
     assert!(again.iter().all(|answer| answer.replayed));
-    let texts = |answers: &[tests::Answer]| answers.iter().map(|answer| answer.text.clone()).collect::<Vec<_>>();
+    let texts = |answers: &[Answer]| answers.iter().map(|answer| answer.text.clone()).collect::<Vec<_>>();
     assert_eq!(texts(&answers), texts(&again));
 }
 
