@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Who a notification is for, and what a caller's token says of itself in `user_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Audience {
     /// The one who buys, books or owns.

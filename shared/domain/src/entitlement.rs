@@ -41,6 +41,7 @@ pub struct Cause {
 
 /// The payload of `EntitlementGranted` and `EntitlementRevoked`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EntitlementChanged {
     /// The event's id, repeated so that the payload can be read alone.
     pub event_id: String,

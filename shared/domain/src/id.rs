@@ -27,6 +27,7 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
         #[serde(into = "String", try_from = "String")]
         pub struct $name(String);
 
@@ -81,6 +82,7 @@ ids! {
 
 /// Free text of one line that people read, such as a reason: 1 to 256 characters, none of them a control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = 256)))]
 #[serde(into = "String", try_from = "String")]
 pub struct Line(String);
 
