@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{EventId, Time};
+use crate::{EventId, Time, Trace};
 
 /// An event, as it is stored in the outbox and told to consumers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Event {
     /// The caller's subject, for the audit trail.
     pub actor: Option<String>,
     /// W3C trace context of the request that caused it.
-    pub traceparent: Option<String>,
+    pub traceparent: Option<Trace>,
     /// The type's own fields.
     pub payload: Value,
 }
@@ -68,6 +68,13 @@ pub enum OutboxStatus {
 }
 
 impl OutboxStatus {
+    /// The status of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Pending, Self::InFlight, Self::Published, Self::Failed]
+            .into_iter()
+            .find(|status| status.as_str() == name)
+    }
+
     /// The name as it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,18 +1,24 @@
 #![doc = include_str!("../README.md")]
 
+pub mod announcement;
 pub mod audience;
 pub mod backoff;
+pub mod dead_letter;
 pub mod entitlement;
 pub mod event;
+pub mod event_types;
 pub mod id;
 pub mod idempotency;
 pub mod notification;
 pub mod recipient;
 pub mod routing;
+pub mod schemas;
 pub mod time;
+pub mod trace;
 
 pub use audience::Audience;
 pub use event::{Event, Fresh};
 pub use id::{EventId, StockKeepingUnit, UserId};
 pub use idempotency::{Caller, Fingerprint, IdempotencyKey};
 pub use time::Time;
+pub use trace::Trace;

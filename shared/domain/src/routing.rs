@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::Audience;
+use crate::{Audience, dead_letter};
 
 /// All routes.
 #[derive(Debug, Deserialize)]
@@ -41,14 +41,53 @@ pub enum Who {
     User(String),
 }
 
-/// A consumer's queue, by the name that its setting and its template entry carry.
+/// A consumer's queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Queue {
     /// The fan-out's queue for one audience.
     Fanout(Audience),
+    /// The queue of what operators redrive.
+    Redrives,
 }
 
+/// What a consumer hears of without being an audience.
+const SUBSCRIPTIONS: [(&str, Queue); 2] =
+    [(dead_letter::REDRIVEN, Queue::Redrives), (dead_letter::REDRIVE_REQUESTED, Queue::Redrives)];
+
 impl Queue {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Fanout(Audience::Customer),
+        Self::Fanout(Audience::RestaurantUser),
+        Self::Fanout(Audience::AgencyUser),
+        Self::Fanout(Audience::AdminUser),
+        Self::Redrives,
+    ];
+
+    /// Its name, which the name of its resource ends with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fanout(Audience::Customer) => "fanout-customer",
+            Self::Fanout(Audience::RestaurantUser) => "fanout-restaurant-user",
+            Self::Fanout(Audience::AgencyUser) => "fanout-agency-user",
+            Self::Fanout(Audience::AdminUser) => "fanout-admin-user",
+            Self::Redrives => "redrives",
+        }
+    }
+
+    /// The queue of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|queue| queue.name() == name)
+    }
+
+    /// The consumer behind it, as its processed marks and dead letters name it.
+    pub fn consumer(self) -> String {
+        match self {
+            Self::Fanout(audience) => format!("fanout:{audience}"),
+            Self::Redrives => "redrives".to_owned(),
+        }
+    }
+
     /// The variable that holds the queue's URL.
     pub fn setting(self) -> &'static str {
         match self {
@@ -56,6 +95,7 @@ impl Queue {
             Self::Fanout(Audience::RestaurantUser) => "BELFRY_FANOUT_RESTAURANT_USER_QUEUE_URL",
             Self::Fanout(Audience::AgencyUser) => "BELFRY_FANOUT_AGENCY_USER_QUEUE_URL",
             Self::Fanout(Audience::AdminUser) => "BELFRY_FANOUT_ADMIN_USER_QUEUE_URL",
+            Self::Redrives => "BELFRY_REDRIVES_QUEUE_URL",
         }
     }
 
@@ -63,6 +103,7 @@ impl Queue {
     pub fn audience(self) -> Option<Audience> {
         match self {
             Self::Fanout(audience) => Some(audience),
+            Self::Redrives => None,
         }
     }
 }
@@ -108,14 +149,22 @@ impl Routes {
         self.route.iter().find(|route| route.event_type == event_type && route.audience == audience)
     }
 
+    /// Whether anybody hears of this event type.
+    pub fn knows(&self, event_type: &str) -> bool {
+        self.queues(event_type).next().is_some()
+    }
+
     /// The queues that are subscribed to this event type.
     pub fn queues(&self, event_type: &str) -> impl Iterator<Item = Queue> {
-        self.route.iter().filter(move |route| route.event_type == event_type).map(|route| Queue::Fanout(route.audience))
+        let told = self.route.iter().filter(move |route| route.event_type == event_type);
+        let subscribed = SUBSCRIPTIONS.into_iter().filter(move |(subscribed, _)| *subscribed == event_type);
+        told.map(|route| Queue::Fanout(route.audience)).chain(subscribed.map(|(_, queue)| queue))
     }
 
     /// Every queue that is subscribed to anything.
     pub fn all_queues(&self) -> BTreeSet<Queue> {
-        self.route.iter().map(|route| Queue::Fanout(route.audience)).collect()
+        let told = self.route.iter().map(|route| Queue::Fanout(route.audience));
+        told.chain(SUBSCRIPTIONS.map(|(_, queue)| queue)).collect()
     }
 
     /// Every route, in the order of the file.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A moment in UTC, to the millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("format" = "date-time")))]
 #[serde(into = "String", try_from = "String")]
 pub struct Time(jiff::Timestamp);
 
@@ -44,10 +45,21 @@ impl Time {
         self.0.as_second()
     }
 
+    /// How long ago `earlier` was; nothing, where it lies ahead.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or(Duration::ZERO)
+    }
+
     /// The moment `span` later; the end of time where a calendar has no such moment.
     #[must_use]
     pub fn plus(self, span: Duration) -> Self {
         Self(self.0.checked_add(span).unwrap_or(jiff::Timestamp::MAX))
+    }
+
+    /// The moment `span` earlier; the beginning of time where a calendar has no such moment.
+    #[must_use]
+    pub fn minus(self, span: Duration) -> Self {
+        Self(self.0.checked_sub(span).unwrap_or(jiff::Timestamp::MIN))
     }
 }
 

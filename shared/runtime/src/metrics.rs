@@ -5,9 +5,10 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use metrique::emf::Emf;
+use metrique::unit::Millisecond;
 use metrique::unit_of_work::metrics;
 use metrique::writer::sink::FlushImmediately;
 use metrique::writer::{BoxEntrySink, FormatExt};
@@ -65,6 +66,86 @@ struct CommandMetrics {
     raced: u32,
 }
 
+/// What a batch of one consumer came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Consumed {
+    /// Effects committed.
+    pub processed: u32,
+    /// Messages of events that had been processed already.
+    pub duplicates: u32,
+    /// Messages that come back.
+    pub retried: u32,
+    /// Messages given up on.
+    pub dead_letters: u32,
+}
+
+/// What a batch of the relay or a run of the sweeper came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Relayed {
+    /// Events that every subscribed queue has.
+    pub published: u32,
+    /// Events that did not get out this time.
+    pub unpublished: u32,
+    /// Entries that are an operator's case now.
+    pub failed: u32,
+    /// How long each published event took from its commit to its last queue.
+    pub lag: Vec<Duration>,
+}
+
+/// What lies about that should not: an operator's cases.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Anomalies {
+    /// Entries past their time that are not published.
+    pub overdue: u32,
+    /// Entries that are FAILED.
+    pub failed: u32,
+    /// Dead letters that nobody has handled.
+    pub open_dead_letters: u32,
+    /// Dead letters that can no longer be redriven, and nobody has handled.
+    pub stale_dead_letters: u32,
+}
+
+#[metrics(emf::dimension_sets = [["Consumer"], []], rename_all = "PascalCase")]
+struct ConsumerMetrics {
+    #[metrics(timestamp)]
+    timestamp: SystemTime,
+    consumer: String,
+    processed: u32,
+    duplicates_skipped: u32,
+    retried: u32,
+    dead_letters: u32,
+}
+
+#[metrics(emf::dimension_sets = [[]], rename_all = "PascalCase")]
+struct EventsInMetrics {
+    #[metrics(timestamp)]
+    timestamp: SystemTime,
+    events_accepted: usize,
+    events_handed_in_again: usize,
+}
+
+#[metrics(emf::dimension_sets = [["Relay"], []], rename_all = "PascalCase")]
+struct RelayMetrics {
+    #[metrics(timestamp)]
+    timestamp: SystemTime,
+    relay: &'static str,
+    relayed: u32,
+    not_relayed: u32,
+    outbox_failed: u32,
+    #[metrics(unit = Millisecond)]
+    relay_lag: Duration,
+}
+
+#[metrics(emf::dimension_sets = [[]], rename_all = "PascalCase")]
+struct AnomalyMetrics {
+    #[metrics(timestamp)]
+    timestamp: SystemTime,
+    outbox_overdue: u32,
+    outbox_standing_failed: u32,
+    open_dead_letters: u32,
+    stale_dead_letters: u32,
+}
+
 impl Metrics {
     /// To standard output, where Lambda's log is.
     pub fn to_stdout() -> Self {
@@ -76,6 +157,54 @@ impl Metrics {
         let writer = Arc::new(writer);
         let stream = Emf::builder(NAMESPACE.to_owned(), vec![vec![]]).build().output_to_makewriter(move || writer());
         Self { sink: FlushImmediately::new_boxed(stream) }
+    }
+
+    /// Counts events that a source handed in, and those of them that it had handed in before.
+    pub fn events_in(&self, accepted: usize, duplicates: usize) {
+        let entry = EventsInMetrics {
+            timestamp: SystemTime::now(),
+            events_accepted: accepted,
+            events_handed_in_again: duplicates,
+        };
+        drop(entry.append_on_drop(self.sink.clone()));
+    }
+
+    /// Counts one batch of a consumer.
+    pub fn consumed(&self, consumer: &str, consumed: &Consumed) {
+        let entry = ConsumerMetrics {
+            timestamp: SystemTime::now(),
+            consumer: consumer.to_owned(),
+            processed: consumed.processed,
+            duplicates_skipped: consumed.duplicates,
+            retried: consumed.retried,
+            dead_letters: consumed.dead_letters,
+        };
+        drop(entry.append_on_drop(self.sink.clone()));
+    }
+
+    /// Counts one batch of the relay, or one run of the sweeper. The lag is the longest of the batch.
+    pub fn relayed(&self, relay: &'static str, relayed: &Relayed) {
+        let entry = RelayMetrics {
+            timestamp: SystemTime::now(),
+            relay,
+            relayed: relayed.published,
+            not_relayed: relayed.unpublished,
+            outbox_failed: relayed.failed,
+            relay_lag: relayed.lag.iter().max().copied().unwrap_or_default(),
+        };
+        drop(entry.append_on_drop(self.sink.clone()));
+    }
+
+    /// Counts what lies about that should not.
+    pub fn anomalies(&self, anomalies: &Anomalies) {
+        let entry = AnomalyMetrics {
+            timestamp: SystemTime::now(),
+            outbox_overdue: anomalies.overdue,
+            outbox_standing_failed: anomalies.failed,
+            open_dead_letters: anomalies.open_dead_letters,
+            stale_dead_letters: anomalies.stale_dead_letters,
+        };
+        drop(entry.append_on_drop(self.sink.clone()));
     }
 
     /// Counts one command.

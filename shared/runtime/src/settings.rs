@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use domain::backoff::Backoff;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// Where a function's settings come from: its environment, or, on a laptop, the template's entry for it.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -67,11 +71,60 @@ impl Settings {
         }
     }
 
+    /// A number within bounds.
+    pub fn decimal(&self, name: &str, default: f64, bounds: std::ops::RangeInclusive<f64>) -> Result<f64, BadSetting> {
+        let Some(value) = self.values.get(name) else { return Ok(default) };
+        let number = value.parse().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", bounds.start(), bounds.end()), value))
+    }
+
+    /// Yes or no.
+    pub fn flag(&self, name: &str, default: bool) -> Result<bool, BadSetting> {
+        Ok(self.one_of(name, if default { "true" } else { "false" }, &["true", "false"])? == "true")
+    }
+
     /// A whole number within bounds.
     pub fn whole(&self, name: &str, default: u32, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, BadSetting> {
         let Some(value) = self.values.get(name) else { return Ok(default) };
         let number = value.parse().ok().filter(|number| bounds.contains(number));
         number.ok_or_else(|| wrong(name, &format!("a whole number from {} to {}", bounds.start(), bounds.end()), value))
+    }
+}
+
+/// Settings that several functions share, with the defaults of the specification.
+impl Settings {
+    /// How long to wait between attempts.
+    pub fn backoff(&self) -> Result<Backoff, BadSetting> {
+        let default = Backoff::default();
+        let low = self.decimal("BELFRY_BACKOFF_JITTER_MIN", default.jitter.0, 0.0..=10.0)?;
+        Ok(Backoff {
+            base: self.duration("BELFRY_BACKOFF_BASE", default.base, Duration::from_millis(1))?,
+            cap: self.duration("BELFRY_BACKOFF_MAX", default.cap, Duration::from_millis(1))?,
+            least: self.duration("BELFRY_BACKOFF_MIN", default.least, Duration::ZERO)?,
+            jitter: (low, self.decimal("BELFRY_BACKOFF_JITTER_MAX", default.jitter.1.max(low), low..=10.0)?),
+        })
+    }
+
+    /// How long processed marks are kept. A dead letter lives 14 days in its queue; a mark that is gone before could not
+    /// stop it from being done twice.
+    pub fn processed_retention(&self) -> Result<Duration, BadSetting> {
+        self.duration("BELFRY_PROCESSED_RETENTION", DAY * 30, DAY * 14)
+    }
+
+    /// How long published events are kept; for ever where nothing is to expire.
+    pub fn event_retention(&self) -> Result<Option<Duration>, BadSetting> {
+        let kept = self.duration("BELFRY_EVENT_RETENTION", DAY * 400, DAY)?;
+        Ok(self.flag("BELFRY_RETENTION_ENABLED", true)?.then_some(kept))
+    }
+
+    /// How long the stream has to publish an entry before a sweeper looks at it.
+    pub fn stream_grace(&self) -> Result<Duration, BadSetting> {
+        self.duration("BELFRY_OUTBOX_GRACE", Duration::from_secs(60), Duration::ZERO)
+    }
+
+    /// How many attempts to publish an entry count before it is FAILED.
+    pub fn outbox_attempts(&self) -> Result<u32, BadSetting> {
+        self.whole("BELFRY_OUTBOX_MAX_ATTEMPTS", 10, 1..=1000)
     }
 }
 
@@ -123,6 +176,31 @@ mod tests {
         let problem =
             settings("BELFRY_OUTBOX_BATCH", "500").whole("BELFRY_OUTBOX_BATCH", 50, 1..=200).expect_err("wrong");
         assert_eq!(problem.to_string(), "BELFRY_OUTBOX_BATCH must be a whole number from 1 to 200, but is \"500\"");
+    }
+
+    #[test]
+    fn the_defaults_are_the_specifications() {
+        let none = Settings::from_iter([]);
+        assert_eq!(none.backoff().expect("a backoff"), Backoff::default());
+        assert_eq!(none.processed_retention().expect("a retention"), DAY * 30);
+        assert_eq!(none.event_retention().expect("a retention"), Some(DAY * 400));
+        assert_eq!(none.outbox_attempts().expect("attempts"), 10);
+    }
+
+    #[test]
+    fn jitter_runs_from_a_smaller_number_to_a_larger_one() {
+        let narrow: Settings = [("BELFRY_BACKOFF_JITTER_MIN", "0.9"), ("BELFRY_BACKOFF_JITTER_MAX", "0.8")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into_iter()
+            .collect();
+        let problem = narrow.backoff().expect_err("the wrong way round").to_string();
+        assert_eq!(problem, "BELFRY_BACKOFF_JITTER_MAX must be a number from 0.9 to 10, but is \"0.8\"");
+    }
+
+    #[test]
+    fn what_is_neither_true_nor_false_names_itself() {
+        let problem = settings("BELFRY_RETENTION_ENABLED", "no").event_retention().expect_err("wrong").to_string();
+        assert_eq!(problem, "BELFRY_RETENTION_ENABLED must be one of true, false, but is \"no\"");
     }
 
     #[test]
