@@ -25,6 +25,11 @@ pub trait Aggregate: Serialize + DeserializeOwned {
 
     /// Grows by one with each change, from 1.
     fn version(&self) -> u64;
+
+    /// Attributes beside its fields: what an index or the table's TTL goes by.
+    fn indexed(&self) -> Item {
+        Item::new()
+    }
 }
 
 /// A table of aggregates.
@@ -53,7 +58,8 @@ impl<A: Aggregate> Aggregates<A> {
 
     /// Stores an aggregate, if the one before it (version one lower, or none) is what stands there.
     pub fn put(&self, aggregate: &A) -> Result<Write, LedgerError> {
-        let (key, item) = (self.key(&aggregate.id()), to_item(aggregate)?);
+        let (key, mut item) = (self.key(&aggregate.id()), to_item(aggregate)?);
+        item.extend(aggregate.indexed());
         match aggregate.version() {
             0 | 1 => Write::create(key, item),
             version => Write::put(key, item, "version = :before", [(":before", number(version - 1))]),
@@ -86,7 +92,12 @@ impl<A: Aggregate> Aggregates<A> {
         Ok(Page { rows, next: page.next })
     }
 
-    fn parse(&self, item: Item) -> Result<A, Corrupt> {
+    /// The table's name.
+    pub(crate) fn table(&self) -> &str {
+        &self.table
+    }
+
+    pub(crate) fn parse(&self, item: Item) -> Result<A, Corrupt> {
         from_item(&self.table, item)
     }
 }

@@ -27,7 +27,7 @@ impl Default for Patience {
     fn default() -> Self {
         Self {
             attempts: 8,
-            backoff: Backoff { base: Duration::from_millis(10), cap: Duration::from_millis(400) },
+            backoff: Backoff { base: Duration::from_millis(10), cap: Duration::from_millis(400), ..Backoff::default() },
             within: Duration::from_secs(3),
         }
     }

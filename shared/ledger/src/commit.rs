@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+    AttributeValue, CancellationReason, Put, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+    Update,
 };
 
 use crate::Ledger;
@@ -77,6 +78,21 @@ impl Write {
         Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false })
     }
 
+    /// Changes an item under a condition.
+    pub(crate) fn update(key: Key, change: &Change) -> Result<Self, LedgerError> {
+        let update = Update::builder()
+            .table_name(&key.table)
+            .set_key(Some(key.attributes()))
+            .update_expression(&change.expression)
+            .condition_expression(&change.condition)
+            .set_expression_attribute_names(change.names())
+            .set_expression_attribute_values(Some(change.values()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .build()
+            .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
+        Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false })
+    }
+
     /// Puts an item that must not exist yet.
     pub(crate) fn create(key: Key, item: Item) -> Result<Self, LedgerError> {
         let condition = format!("attribute_not_exists({})", key.hash.0);
@@ -97,7 +113,57 @@ impl Write {
     }
 }
 
+/// A change of one item: what, under which condition, and the values of both. A word after `#` is an attribute's name
+/// that DynamoDB reserves.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    /// The update expression.
+    pub expression: String,
+    /// The condition.
+    pub condition: String,
+    /// The `:placeholders` of both.
+    pub values: Vec<(&'static str, AttributeValue)>,
+}
+
+impl Change {
+    pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
+        let reserved = ["#status"].into_iter();
+        let used = reserved.filter(|name| self.expression.contains(name) || self.condition.contains(name));
+        let names: HashMap<_, _> =
+            used.map(|name| (name.to_owned(), name.trim_start_matches('#').to_owned())).collect();
+        (!names.is_empty()).then_some(names)
+    }
+
+    pub(crate) fn values(&self) -> HashMap<String, AttributeValue> {
+        self.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+}
+
 impl Ledger {
+    /// Changes one item alone; hands it back as it stands then, or `None` where the condition failed. One round trip.
+    pub(crate) async fn change(&self, key: &Key, change: &Change) -> Result<Option<Item>, LedgerError> {
+        self.attempt(|| async {
+            let request = self
+                .client
+                .update_item()
+                .table_name(&key.table)
+                .set_key(Some(key.attributes()))
+                .update_expression(&change.expression)
+                .condition_expression(&change.condition)
+                .set_expression_attribute_names(change.names())
+                .set_expression_attribute_values(Some(change.values()))
+                .return_values(ReturnValue::AllNew);
+            match request.send().await {
+                Ok(output) => Fate::Done(Some(output.attributes.unwrap_or_default())),
+                Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => {
+                    Fate::Done(None)
+                }
+                Err(error) => fate(&error),
+            }
+        })
+        .await
+    }
+
     /// Writes all or nothing. One round trip, two write units per item and KiB.
     pub async fn commit(&self, writes: &[Write]) -> Result<Outcome, LedgerError> {
         self.attempt(|| async {

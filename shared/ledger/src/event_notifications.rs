@@ -1,4 +1,6 @@
 //! Table of event notifications: what one event tells one audience group, and the state that the group shares.
+//!
+//! The key is (event, audience and group): the story of an event is one query.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +13,7 @@ use crate::Ledger;
 use crate::commit::Write;
 use crate::error::{Corrupt, LedgerError};
 use crate::item::{Item, Key, from_item, to_item};
+use crate::read::Query;
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -20,8 +23,8 @@ pub struct EventNotifications {
 
 #[derive(Serialize, Deserialize)]
 struct Row {
-    event_group: String,
     event_id: EventId,
+    audience_group: String,
     event_type: String,
     audience: Audience,
     group: String,
@@ -44,15 +47,26 @@ impl EventNotifications {
 
     /// An event notification's place.
     pub fn key(&self, event_id: &EventId, audience: Audience, group: &str) -> Key {
-        Key::new(&self.table, "event_group", compose(&[event_id.as_str(), audience.as_str(), group]))
+        self.partition(event_id).and("audience_group", compose(&[audience.as_str(), group]))
+    }
+
+    fn partition(&self, event_id: &EventId) -> Key {
+        Key::new(&self.table, "event_id", event_id.as_str())
+    }
+
+    /// Everything that one event tells, in one query as long as it is not very much.
+    pub async fn of_event(&self, ledger: &Ledger, event_id: &EventId) -> Result<Vec<EventNotification>, LedgerError> {
+        let (partition, sort) = (self.partition(event_id), "audience_group");
+        let page = ledger.query(&Query { partition, sort, after: None, descending: false, limit: 100 }).await?;
+        Ok(page.rows.into_iter().map(|item| self.parse(item)).collect::<Result<_, _>>()?)
     }
 
     /// Stores an event notification, if it is new.
     pub fn create(&self, told: &EventNotification) -> Result<Write, LedgerError> {
         let key = self.key(&told.event_id, told.audience, &told.group);
         let row = Row {
-            event_group: key.hash.1.clone(),
             event_id: told.event_id.clone(),
+            audience_group: key.range.as_ref().map(|(_, value)| value.clone()).unwrap_or_default(),
             event_type: told.event_type.clone(),
             audience: told.audience,
             group: told.group.clone(),

@@ -1,36 +1,37 @@
-//! Table of events: outbox entry and audit entry in one item.
+//! Table of events: outbox entry and audit entry in one item. This file knows the event, `outbox` its way out.
 //!
 //! The key is the event's id, so handing an event in twice is one conditional put. `by_aggregate` serves the
 //! history; `unpublished` is sparse, holds only what is not yet published and is spread over partitions, so that
 //! no single one takes all writes.
 
+use std::time::Duration;
+
 use domain::event::OutboxStatus;
 use domain::id::compose;
-use domain::{Event, EventId, Time};
+use domain::{Event, EventId, Fingerprint, Time, Trace};
 use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
 use crate::attempt::{Fate, fate};
 use crate::commit::Write;
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Key, from_item, number, text, to_item};
+use crate::item::{Item, Key, from_item, text, to_item};
+use crate::outbox::Shelf;
 use crate::read::Page;
 
-/// How many partitions the index of unpublished entries is spread over.
-pub const UNPUBLISHED_PARTITIONS: u32 = 8;
-
 /// How long the stream has to publish an entry before the sweeper looks at it.
-const STREAM_GRACE: std::time::Duration = std::time::Duration::from_secs(60);
+pub const STREAM_GRACE: Duration = Duration::from_secs(60);
 
 /// The table.
 #[derive(Debug, Clone)]
 pub struct Events {
-    table: String,
+    pub(crate) table: String,
+    grace: Duration,
 }
 
 /// An event as it is stored. The payload is JSON text: nobody queries inside it, and text keeps it exact.
-#[derive(Debug, Serialize, Deserialize)]
-struct Row {
+#[derive(Debug, Serialize)]
+struct Row<'a> {
     event_id: EventId,
     event_type: String,
     aggregate_type: String,
@@ -44,18 +45,19 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     actor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    traceparent: Option<String>,
+    traceparent: Option<Trace>,
     payload: String,
     status: OutboxStatus,
     attempt_count: u32,
     unpublished: String,
     due_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a Fingerprint>,
 }
 
-/// The part of an entry that tells whether it still has to be published.
 #[derive(Debug, Deserialize)]
-struct StatusRow {
-    status: OutboxStatus,
+struct ContentRow {
+    content: Option<Fingerprint>,
 }
 
 /// An event of the past, as the history shows it.
@@ -63,6 +65,8 @@ struct StatusRow {
 pub struct Past {
     /// What happened.
     pub event_type: String,
+    /// When.
+    pub occurred_at: Time,
     /// Whose command it was.
     pub actor: Option<String>,
     /// The type's own fields.
@@ -74,6 +78,7 @@ struct PastRow {
     event_id: EventId,
     sequence: String,
     event_type: String,
+    occurred_at: Time,
     actor: Option<String>,
     payload: String,
 }
@@ -86,7 +91,14 @@ struct IdRow {
 impl Events {
     /// The table of this name.
     pub fn new(table: impl Into<String>) -> Self {
-        Self { table: table.into() }
+        Self { table: table.into(), grace: STREAM_GRACE }
+    }
+
+    /// The same, with another time for the stream to publish an entry before the sweeper looks at it.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
     }
 
     /// An event's place.
@@ -96,7 +108,18 @@ impl Events {
 
     /// Stores an event as PENDING, if its id is new.
     pub fn put(&self, event: &Event) -> Result<Write, LedgerError> {
-        Write::create(self.key(&event.event_id), to_item(&row(event)?)?)
+        Write::create(self.key(&event.event_id), to_item(&self.row(event, None)?)?)
+    }
+
+    /// Stores an event that a source handed in, with what tells it from another event of the same id.
+    pub fn hand_in(&self, event: &Event, content: &Fingerprint) -> Result<Write, LedgerError> {
+        Write::create(self.key(&event.event_id), to_item(&self.row(event, Some(content))?)?)
+    }
+
+    /// Whether the event that stands there was handed in with this content.
+    pub fn is_same(&self, standing: &Item, content: &Fingerprint) -> Result<bool, Corrupt> {
+        let row: ContentRow = from_item(&self.table, standing.clone())?;
+        Ok(row.content.as_ref() == Some(content))
     }
 
     /// Reads an event out of an item of the table or an image of its stream.
@@ -161,94 +184,9 @@ impl Events {
         let next = rows.last().filter(|_| more).map(|row| format!("{}#{}", row.sequence, row.event_id));
         let rows = rows.into_iter().map(|row| {
             let payload = serde_json::from_str(&row.payload).map_err(|error| Corrupt::new(&self.table, &error))?;
-            Ok(Past { event_type: row.event_type, actor: row.actor, payload })
+            Ok(Past { event_type: row.event_type, occurred_at: row.occurred_at, actor: row.actor, payload })
         });
         Ok(Page { rows: rows.collect::<Result<_, Corrupt>>()?, next })
-    }
-
-    /// Which of these entries are published already, read consistently.
-    pub async fn published(&self, ledger: &Ledger, event_ids: &[EventId]) -> Result<Vec<bool>, LedgerError> {
-        let keys: Vec<Key> = event_ids.iter().map(|id| self.key(id)).collect();
-        let mut distinct = keys.clone();
-        distinct.sort_by(|a, b| a.hash.1.cmp(&b.hash.1));
-        distinct.dedup();
-        let found = ledger.get_all(&distinct).await?;
-        let is_published = |key: &Key| match found.get(key) {
-            // An entry that is gone has been published and has outlived its retention.
-            None => true,
-            // A status that this build cannot read is not known to be PUBLISHED: at worst a second message.
-            Some(item) => {
-                from_item::<StatusRow>(&self.table, item.clone()).is_ok_and(|row| row.status == OutboxStatus::Published)
-            }
-        };
-        Ok(keys.iter().map(is_published).collect())
-    }
-
-    /// Marks an entry PUBLISHED: every subscribed queue has acknowledged it. It leaves the index of unpublished
-    /// entries and from now on expires. Marking it again changes nothing.
-    pub async fn mark_published(
-        &self,
-        ledger: &Ledger,
-        event_id: &EventId,
-        now: Time,
-        expires: Time,
-    ) -> Result<(), LedgerError> {
-        let update = "SET #status = :published, published_at = :now, expires_at = :expires REMOVE unpublished, due_at";
-        let values =
-            [(":published", text("PUBLISHED")), (":now", text(now)), (":expires", number(expires.as_seconds()))];
-        self.update_unpublished(ledger, event_id, update, &values).await
-    }
-
-    /// Marks an entry FAILED with the reason: it cannot be published as it stands, and is an operator's case.
-    pub async fn mark_failed(
-        &self,
-        ledger: &Ledger,
-        event_id: &EventId,
-        now: Time,
-        reason: &str,
-    ) -> Result<(), LedgerError> {
-        let update = "SET #status = :failed, last_error = :reason, due_at = :now, unpublished = :partition";
-        let values = [
-            (":failed", text("FAILED")),
-            (":reason", text(reason)),
-            (":now", text(now)),
-            (":partition", text(compose(&["FAILED", &partition(event_id).to_string()]))),
-        ];
-        self.update_unpublished(ledger, event_id, update, &values).await
-    }
-
-    async fn update_unpublished(
-        &self,
-        ledger: &Ledger,
-        event_id: &EventId,
-        update: &str,
-        values: &[(&str, aws_sdk_dynamodb::types::AttributeValue)],
-    ) -> Result<(), LedgerError> {
-        ledger
-            .attempt(|| async {
-                let mut request = ledger
-                    .client
-                    .update_item()
-                    .table_name(&self.table)
-                    .set_key(Some(self.key(event_id).attributes()))
-                    .update_expression(update)
-                    .condition_expression("attribute_exists(event_id) AND #status <> :done")
-                    .expression_attribute_names("#status", "status")
-                    .expression_attribute_values(":done", text("PUBLISHED"));
-                for (name, value) in values {
-                    request = request.expression_attribute_values(*name, value.clone());
-                }
-                match request.send().await {
-                    Ok(_) => Fate::Done(()),
-                    Err(error)
-                        if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-                    {
-                        Fate::Done(())
-                    }
-                    Err(error) => fate(&error),
-                }
-            })
-            .await
     }
 }
 
@@ -263,37 +201,31 @@ struct StoredEvent {
     occurred_at: Time,
     created_at: Time,
     actor: Option<String>,
-    traceparent: Option<String>,
+    traceparent: Option<Trace>,
     payload: String,
 }
 
-fn row(event: &Event) -> Result<Row, LedgerError> {
-    Ok(Row {
-        event_id: event.event_id.clone(),
-        event_type: event.event_type.clone(),
-        aggregate_type: event.aggregate_type.clone(),
-        aggregate_id: event.aggregate_id.clone(),
-        aggregate: compose(&[&event.aggregate_type, &event.aggregate_id]),
-        // Versions order an aggregate's own events exactly; the clock orders what sources hand in.
-        sequence: event.version.map_or_else(|| event.recorded_at.to_string(), |version| format!("{version:020}")),
-        version: event.version,
-        occurred_at: event.occurred_at,
-        created_at: event.recorded_at,
-        actor: event.actor.clone(),
-        traceparent: event.traceparent.clone(),
-        payload: serde_json::to_string(&event.payload)?,
-        status: OutboxStatus::Pending,
-        attempt_count: 0,
-        unpublished: compose(&["OPEN", &partition(&event.event_id).to_string()]),
-        due_at: event.recorded_at.plus(STREAM_GRACE),
-    })
-}
-
-/// FNV-1a over the id: any spread will do, it must only be the same everywhere.
-fn partition(event_id: &EventId) -> u32 {
-    let hash = event_id
-        .as_str()
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    hash % UNPUBLISHED_PARTITIONS
+impl Events {
+    fn row<'a>(&self, event: &'a Event, content: Option<&'a Fingerprint>) -> Result<Row<'a>, LedgerError> {
+        Ok(Row {
+            event_id: event.event_id.clone(),
+            event_type: event.event_type.clone(),
+            aggregate_type: event.aggregate_type.clone(),
+            aggregate_id: event.aggregate_id.clone(),
+            aggregate: compose(&[&event.aggregate_type, &event.aggregate_id]),
+            // Versions order an aggregate's own events exactly; the clock orders what sources hand in.
+            sequence: event.version.map_or_else(|| event.recorded_at.to_string(), |version| format!("{version:020}")),
+            version: event.version,
+            occurred_at: event.occurred_at,
+            created_at: event.recorded_at,
+            actor: event.actor.clone(),
+            traceparent: event.traceparent.clone(),
+            payload: serde_json::to_string(&event.payload)?,
+            status: OutboxStatus::Pending,
+            attempt_count: 0,
+            unpublished: Shelf::Open.partition_of(&event.event_id),
+            due_at: event.recorded_at.plus(self.grace),
+            content,
+        })
+    }
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use domain::id::compose;
 use domain::{EventId, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::commit::Write;
-use crate::error::LedgerError;
-use crate::item::{Key, to_item};
+use crate::error::{Corrupt, LedgerError};
+use crate::item::{Key, from_item, to_item};
+use crate::read::Found;
 
 /// The table, and how long its marks live.
 #[derive(Debug, Clone)]
@@ -27,6 +28,17 @@ struct Row<'a> {
     expires_at: i64,
 }
 
+/// That a consumer has processed an event.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Mark {
+    /// The consumer.
+    pub consumer: String,
+    /// The queue that the event came from.
+    pub source_queue: String,
+    /// When.
+    pub processed_at: Time,
+}
+
 impl Processed {
     /// The table of this name. Marks must outlive dead letters plus the time to redrive them.
     pub fn new(table: impl Into<String>, retention: Duration) -> Self {
@@ -36,6 +48,11 @@ impl Processed {
     /// A mark's place.
     pub fn key(&self, consumer: &str, event_id: &EventId) -> Key {
         Key::new(&self.table, "consumer_event", compose(&[consumer, event_id.as_str()]))
+    }
+
+    /// The marks of an event among the items that were found.
+    pub fn among(&self, found: &Found, key: &Key) -> Result<Option<Mark>, Corrupt> {
+        found.get(key).map(|item| from_item(&self.table, item.clone())).transpose()
     }
 
     /// Marks an event as processed by a consumer, if it is not yet.
