@@ -8,7 +8,8 @@ async fn main() -> Result<(), Error> {
     let settings = runtime::Settings::from_env();
     runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws().await;
-    let fanout = Fanout::new(&settings, ledger::Ledger::new(runtime::dynamodb(&aws)))?;
+    let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
+    let fanout = Fanout::new(&settings, ledger, aws_sdk_sqs::Client::new(&aws), runtime::Metrics::to_stdout())?;
     let fanout = &fanout;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(fanout.handle(event.payload).await)

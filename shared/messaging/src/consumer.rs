@@ -1,39 +1,38 @@
 //! The frame of every consumer: a batch of messages in, a report of the failed ones out.
 //!
 //! For each message on its own: parse it, ask the consumer what its effect is, and commit the effect together with
-//! the mark (consumer, event). A message whose mark is there already is skipped, logged at WARN and acknowledged.
+//! the mark (consumer, event). A message whose mark is there already is skipped, logged at WARN, counted and
+//! acknowledged. What may pass comes back after its backoff, alone; what never will, or was tried for the last time, is
+//! written to the dead letters with the reason and acknowledged. What dies without a word is the queue's: its redrive
+//! policy moves it to the DLQ, and a recorder from there to the dead letters.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage, SqsMessageAttribute};
-use domain::{Event, Time};
+use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use domain::Time;
+use domain::backoff::Backoff;
 use futures_util::future::join_all;
-use ledger::{Ledger, LedgerError, Outcome, Processed, Write};
+use ledger::{DeadLetters, Ledger, LedgerError, Outcome, Processed, Write};
+use runtime::metrics::Consumed;
+use runtime::{BadSetting, Metrics, Settings};
+use tracing::Instrument;
 
-use crate::envelope::{self, NotAnEvent};
+use crate::delivery::{Delivery, given_up, receive_count};
+use crate::envelope::NotAnEvent;
+use crate::source::Source;
 
 /// How often an effect is asked for again after a lost race, before the message goes back to the queue.
 const RACES: u32 = 5;
 
 /// Why a message could not be processed, and therefore what becomes of it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It may pass: this message alone comes back.
+    /// It may pass: this message alone comes back after its backoff.
     #[error("{0}")]
     Retry(String),
-    /// It never will.
+    /// It never will: straight to the dead letters.
     #[error("{0}")]
     Reject(String),
-}
-
-impl Failure {
-    fn fate(&self) -> &'static str {
-        match self {
-            Self::Retry(_) => "RETRY",
-            Self::Reject(_) => "REJECT",
-        }
-    }
 }
 
 impl From<LedgerError> for Failure {
@@ -53,85 +52,138 @@ impl From<NotAnEvent> for Failure {
     }
 }
 
-/// A message as a consumer sees it.
-#[derive(Debug)]
-pub struct Delivery {
-    /// The event.
-    pub event: Event,
-    /// The message's text attributes.
-    pub attributes: BTreeMap<String, String>,
-    source_queue: String,
+/// What a consumer does in answer to an event; nothing at all is an effect too.
+#[derive(Debug, Default)]
+pub struct Effect {
+    /// The items to write, in one transaction with the mark.
+    pub writes: Vec<Write>,
 }
 
-impl Delivery {
-    fn parse(message: &SqsMessage) -> Result<Self, NotAnEvent> {
-        let event = envelope::read(message.body.as_deref().unwrap_or_default())?;
-        let text = |(name, value): (&String, &SqsMessageAttribute)| Some((name.clone(), value.string_value.clone()?));
-        let queue = message.event_source_arn.as_deref().and_then(|arn| arn.rsplit(':').next());
-        Ok(Self {
-            event,
-            attributes: message.message_attributes.iter().filter_map(text).collect(),
-            source_queue: queue.unwrap_or("unknown").to_owned(),
-        })
-    }
-}
-
-/// What a consumer's marks are written with.
+/// The frame, with what it needs for every batch.
 #[derive(Debug, Clone)]
 pub struct Consumer {
-    /// Where everything is written.
-    pub ledger: Ledger,
-    /// The marks.
-    pub processed: Processed,
+    ledger: Ledger,
+    sqs: aws_sdk_sqs::Client,
+    metrics: Metrics,
+    processed: Processed,
+    dead_letters: DeadLetters,
+    sources: Vec<Source>,
+    backoff: Backoff,
+    last_receive: u32,
 }
 
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Processed,
     Duplicate,
+    DeadLetter,
+    /// It comes back.
+    Retried,
 }
 
 impl Consumer {
-    /// Processes a batch. `name` tells which consumer a message is for, `effect` what that consumer does.
-    pub async fn consume<N, E, F>(&self, batch: SqsEvent, name: N, effect: E) -> SqsBatchResponse
+    /// Reads the tables' names, `BELFRY_PROCESSED_RETENTION`, `BELFRY_RECEIVE_COUNT` and the backoff.
+    pub fn new(
+        settings: &Settings,
+        ledger: Ledger,
+        sqs: aws_sdk_sqs::Client,
+        metrics: Metrics,
+        sources: Vec<Source>,
+    ) -> Result<Self, BadSetting> {
+        Ok(Self {
+            ledger,
+            sqs,
+            metrics,
+            processed: Processed::new(settings.text("BELFRY_PROCESSED_TABLE")?, settings.processed_retention()?),
+            dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
+            sources,
+            backoff: settings.backoff()?,
+            last_receive: settings.whole("BELFRY_RECEIVE_COUNT", 5, 1..=1000)?,
+        })
+    }
+
+    /// The ledger, for effects that read.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Processes a batch; `effect` is what the consumer does.
+    pub async fn consume<E, F>(&self, batch: SqsEvent, effect: E) -> SqsBatchResponse
     where
-        N: Fn(&Delivery) -> Result<String, Failure>,
         E: Fn(Arc<Delivery>) -> F,
         F: Future<Output = Result<Effect, Failure>>,
     {
-        let outcomes = join_all(batch.records.iter().map(|message| self.one(message, &name, &effect))).await;
+        let outcomes = join_all(batch.records.iter().map(|message| self.one(message, &effect))).await;
         let mut response = SqsBatchResponse::default();
-        for (message, outcome) in batch.records.iter().zip(outcomes) {
-            let message_id = message.message_id.as_deref().unwrap_or_default();
-            if let Err(failure) = outcome {
-                tracing::error!(message_id, fate = failure.fate(), reason = %failure, "message failed");
-                let mut item = BatchItemFailure::default();
-                item.item_identifier = message_id.to_owned();
-                response.batch_item_failures.push(item);
+        let mut consumed = Consumed::default();
+        for (message, done) in batch.records.iter().zip(outcomes) {
+            match done {
+                Done::Processed => consumed.processed += 1,
+                Done::Duplicate => consumed.duplicates += 1,
+                Done::DeadLetter => consumed.dead_letters += 1,
+                Done::Retried => {
+                    consumed.retried += 1;
+                    let mut failure = BatchItemFailure::default();
+                    failure.item_identifier = message.message_id.clone().unwrap_or_default();
+                    response.batch_item_failures.push(failure);
+                }
             }
         }
+        let source = batch.records.first().and_then(|message| Source::of(&self.sources, message));
+        self.metrics.consumed(source.map_or("unknown", |source| &source.consumer), &consumed);
         response
     }
 
-    async fn one<N, E, F>(&self, message: &SqsMessage, name: &N, effect: &E) -> Result<(), Failure>
+    async fn one<E, F>(&self, message: &SqsMessage, effect: &E) -> Done
     where
-        N: Fn(&Delivery) -> Result<String, Failure>,
         E: Fn(Arc<Delivery>) -> F,
         F: Future<Output = Result<Effect, Failure>>,
     {
-        let delivery = Arc::new(Delivery::parse(message)?);
-        let consumer = name(&delivery)?;
+        let message_id = message.message_id.as_deref().unwrap_or_default();
+        let Some(source) = Source::of(&self.sources, message) else {
+            tracing::error!(message_id, arn = message.event_source_arn, "message from a queue that is not configured");
+            return Done::Retried;
+        };
+        let delivery = Delivery::parse(message, source).map(Arc::new);
+        let trace = delivery.as_ref().ok().and_then(|delivery| delivery.event.traceparent.as_ref());
+        let span = tracing::info_span!(
+            "message",
+            message_id,
+            consumer = source.consumer,
+            event_id = delivery.as_ref().ok().map(|delivery| delivery.event.event_id.as_str()),
+            trace_id = trace.map(domain::Trace::trace_id),
+        );
+        let processed = async {
+            let outcome = match &delivery {
+                Ok(delivery) => self.process(delivery, effect).await,
+                Err(problem) => Err(Failure::Reject(problem.to_string())),
+            };
+            match outcome {
+                Ok(done) => done,
+                Err(failure) => self.failed(message, source, delivery.as_deref().ok(), failure).await,
+            }
+        };
+        processed.instrument(span).await
+    }
+
+    async fn process<E, F>(&self, delivery: &Arc<Delivery>, effect: &E) -> Result<Done, Failure>
+    where
+        E: Fn(Arc<Delivery>) -> F,
+        F: Future<Output = Result<Effect, Failure>>,
+    {
         let event_id = &delivery.event.event_id;
         for _ in 0..RACES {
-            let effect = effect(Arc::clone(&delivery)).await?;
-            let mark = self.processed.mark(&consumer, event_id, &delivery.source_queue, Time::now())?;
+            let effect = effect(Arc::clone(delivery)).await?;
+            let mark = self.processed.mark(&delivery.consumer, event_id, &delivery.queue, Time::now())?;
             match self.commit(effect, mark).await? {
-                Some(Done::Processed) => {
-                    tracing::info!(%event_id, consumer, "processed");
-                    return Ok(());
-                }
                 Some(Done::Duplicate) => {
-                    tracing::warn!(%event_id, consumer, "duplicate skipped");
-                    return Ok(());
+                    tracing::warn!("duplicate skipped");
+                    return Ok(Done::Duplicate);
+                }
+                Some(done) => {
+                    tracing::info!("processed");
+                    return Ok(done);
                 }
                 None => {}
             }
@@ -156,11 +208,68 @@ impl Consumer {
             }
         }
     }
-}
 
-/// What a consumer does in answer to an event; nothing at all is an effect too.
-#[derive(Debug, Default)]
-pub struct Effect {
-    /// The items to write, in one transaction with the mark.
-    pub writes: Vec<Write>,
+    /// What becomes of a message that failed: it comes back after its backoff, or is a dead letter.
+    async fn failed(
+        &self,
+        message: &SqsMessage,
+        source: &Source,
+        delivery: Option<&Delivery>,
+        failure: Failure,
+    ) -> Done {
+        let received = receive_count(message);
+        let reason = match failure {
+            Failure::Reject(reason) => reason,
+            Failure::Retry(reason) if received >= self.last_receive => {
+                format!("given up after {received} receives: {reason}")
+            }
+            Failure::Retry(reason) => {
+                tracing::warn!(received, reason, "message comes back");
+                self.come_back(message, source, received).await;
+                return Done::Retried;
+            }
+        };
+        match self.give_up(message, source, delivery, reason.clone()).await {
+            Ok(done) => done,
+            // Nothing is lost: it comes back, and at last its queue's redrive policy takes it.
+            Err(error) => {
+                tracing::error!(received, reason, %error, "dead letter not written, message comes back");
+                self.come_back(message, source, received).await;
+                Done::Retried
+            }
+        }
+    }
+
+    /// Writes the dead letter; not where the event has been processed after all, by another delivery.
+    async fn give_up(
+        &self,
+        message: &SqsMessage,
+        source: &Source,
+        delivery: Option<&Delivery>,
+        reason: String,
+    ) -> Result<Done, LedgerError> {
+        if let Some(delivery) = delivery {
+            let mark = self.processed.key(&source.consumer, &delivery.event.event_id);
+            if self.ledger.get(&mark).await?.is_some() {
+                tracing::warn!(reason, "duplicate failed and is skipped");
+                return Ok(Done::Duplicate);
+            }
+        }
+        let given_up = given_up(message, source, delivery, reason);
+        let kept = self.dead_letters.record(&self.ledger, &given_up).await?;
+        tracing::error!(dead_letter_id = %given_up.dead_letter_id(), reason = given_up.reason, kept, "dead letter");
+        Ok(Done::DeadLetter)
+    }
+
+    /// Makes the message visible again after its backoff and not when the queue's own timeout ends, which leaves room
+    /// for six runs of the function. Where that fails, it comes back later: no loss.
+    async fn come_back(&self, message: &SqsMessage, source: &Source, received: u32) {
+        let wait = self.backoff.after(received, rand::random());
+        let seconds = i32::try_from(wait.as_millis().saturating_add(500) / 1_000).unwrap_or(i32::MAX).min(43_200);
+        let request = self.sqs.change_message_visibility().queue_url(&source.url).visibility_timeout(seconds);
+        let changed = request.set_receipt_handle(message.receipt_handle.clone()).send().await;
+        if let Err(error) = changed {
+            tracing::warn!(reason = ledger::causes(&error), "visibility not changed");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The envelope of an event on a queue: CloudEvents 1.0, JSON format.
 
 use domain::id::EventId;
-use domain::{Event, Time};
+use domain::{Event, Time, Trace};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub fn write(event: &Event) -> Result<String, serde_json::Error> {
         aggregateversion: event.version,
         recordedat: event.recorded_at,
         actor: event.actor.clone(),
-        traceparent: event.traceparent.clone(),
+        traceparent: event.traceparent.as_ref().map(Trace::to_string),
         data: event.payload.clone(),
     })?;
     // The two characters that SQS refuses in a body, and that JSON need not escape.
@@ -77,7 +77,8 @@ pub fn read(body: &str) -> Result<Event, NotAnEvent> {
         occurred_at: envelope.time,
         recorded_at: envelope.recordedat,
         actor: envelope.actor,
-        traceparent: envelope.traceparent,
+        // A broken trace context is no reason to lose an event.
+        traceparent: envelope.traceparent.as_deref().and_then(|text| Trace::parse(text).ok()),
         payload: envelope.data,
     })
 }
@@ -96,7 +97,7 @@ mod tests {
             occurred_at: Time::parse("2026-01-31T12:00:00Z").expect("a time"),
             recorded_at: Time::parse("2026-01-31T12:00:01Z").expect("a time"),
             actor: Some("shop".to_owned()),
-            traceparent: None,
+            traceparent: Trace::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").ok(),
             payload: serde_json::json!({"user_id": "u"}),
         }
     }

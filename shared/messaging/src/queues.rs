@@ -121,7 +121,7 @@ fn attributes(parcel: &Parcel<'_>) -> BTreeMap<&'static str, String> {
         ("occurred_at", event.occurred_at.to_string()),
     ]);
     if let Some(traceparent) = &event.traceparent {
-        attributes.insert("traceparent", traceparent.clone());
+        attributes.insert("traceparent", traceparent.to_string());
     }
     if let Some(audience) = parcel.queue.audience() {
         attributes.insert("recipient_type", audience.to_string());
@@ -143,6 +143,10 @@ fn pack(index: usize, parcel: &Parcel<'_>) -> Result<Packed, SendError> {
         bytes += name.len() + "String".len() + value.len();
         let value = MessageAttributeValue::builder().data_type("String").string_value(value).build();
         entry = entry.message_attributes(name, value.map_err(|error| refused(error.to_string()))?);
+    }
+    // In one call with others it would be refused together with them.
+    if bytes > BATCH_BYTES {
+        return Err(refused("larger than a queue takes".to_owned()));
     }
     Ok(Packed { index, bytes, entry: entry.build().map_err(|error| refused(error.to_string()))? })
 }
@@ -190,7 +194,22 @@ mod tests {
     }
 
     #[test]
-    fn a_message_too_large_for_any_batch_goes_alone_and_holds_up_nobody() {
-        assert_eq!(counts(&[1, 300 * 1024, 1]), [1, 1, 1]);
+    fn a_message_too_large_for_any_queue_is_refused_before_it_holds_up_others() {
+        let event = |bytes: usize| Event {
+            event_id: domain::EventId::parse("e").expect("an id"),
+            event_type: "T".to_owned(),
+            aggregate_type: "A".to_owned(),
+            aggregate_id: "a".to_owned(),
+            version: None,
+            occurred_at: domain::Time::now(),
+            recorded_at: domain::Time::now(),
+            actor: None,
+            traceparent: None,
+            payload: serde_json::json!({"text": "x".repeat(bytes)}),
+        };
+        let (small, large) = (event(1), event(BATCH_BYTES));
+        assert!(pack(0, &Parcel { queue: Queue::Redrives, event: &small }).is_ok());
+        let refused = pack(0, &Parcel { queue: Queue::Redrives, event: &large }).err();
+        assert_eq!(refused, Some(SendError::Refused("larger than a queue takes".to_owned())));
     }
 }
