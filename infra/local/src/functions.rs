@@ -4,6 +4,7 @@
 //! a handler sees here is what it would see there.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,35 +72,53 @@ pub fn start(
             api::router(&settings, ledger, metrics.sink()).map(Started::Http).map_err(|error| failed(error.to_string()))
         }
         "outbox-stream" => {
-            let relay = outbox_stream::OutboxStream::new(&settings, ledger, clients.sqs.clone());
+            let relay = outbox_stream::OutboxStream::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
             let relay = Arc::new(relay.map_err(|error| failed(error.to_string()))?);
             Ok(invocable(handler(move |event| {
                 let relay = Arc::clone(&relay);
-                async move { relay.handle(event).await }
+                async move { Ok::<_, Infallible>(relay.handle(event).await) }
             })))
         }
         "fanout" => {
-            let fanout = fanout::Fanout::new(&settings, ledger);
+            let fanout = fanout::Fanout::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
             let fanout = Arc::new(fanout.map_err(|error| failed(error.to_string()))?);
             Ok(invocable(handler(move |event| {
                 let fanout = Arc::clone(&fanout);
-                async move { fanout.handle(event).await }
+                async move { Ok::<_, Infallible>(fanout.handle(event).await) }
+            })))
+        }
+        "dead-letters" => {
+            let letters = dead_letters::DeadLetters::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
+            let letters = Arc::new(letters.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let letters = Arc::clone(&letters);
+                async move { Ok::<_, Infallible>(letters.handle(event).await) }
+            })))
+        }
+        "sweep" => {
+            let sweep = sweep::Sweep::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
+            let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let sweep = Arc::clone(&sweep);
+                async move { sweep.handle(event).await }
             })))
         }
         other => Err(failed(format!("this build has no function with the binary `{other}`"))),
     }
 }
 
-fn handler<E, R, F>(handle: impl Fn(E) -> F + Send + Sync + 'static) -> Arc<Handler>
+fn handler<E, R, P, F>(handle: impl Fn(E) -> F + Send + Sync + 'static) -> Arc<Handler>
 where
     E: DeserializeOwned + 'static,
     R: Serialize,
-    F: Future<Output = R> + Send + 'static,
+    P: std::fmt::Display,
+    F: Future<Output = Result<R, P>> + Send + 'static,
 {
     Arc::new(move |event| {
         let event = serde_json::from_value(event).map(&handle);
         Box::pin(async move {
             let response = event.map_err(|error| error.to_string())?.await;
+            let response = response.map_err(|problem| problem.to_string())?;
             serde_json::to_value(response).map_err(|error| error.to_string())
         })
     })

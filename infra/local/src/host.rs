@@ -41,6 +41,8 @@ pub struct Options {
     pub template: Option<String>,
     /// Values of the template's parameters, in place of their defaults.
     pub parameters: BTreeMap<String, String>,
+    /// Settings of the functions, in place of the template's and of their defaults.
+    pub settings: BTreeMap<String, String>,
     /// Where DynamoDB and SQS are; without it, engines are started.
     pub endpoints: Option<Endpoints>,
     /// Fill in demo data.
@@ -54,6 +56,7 @@ impl Default for Options {
             stack: "belfry".to_owned(),
             template: None,
             parameters: BTreeMap::new(),
+            settings: BTreeMap::new(),
             endpoints: None,
             demo: false,
         }
@@ -157,8 +160,8 @@ impl Host {
         let metrics = RecentMetrics::default();
         let mut api = None;
         for function in &template.functions {
-            let environment =
-                template.environment(function, &BTreeMap::new(), |reference| starting.provisioned.locate(reference))?;
+            let environment = template
+                .environment(function, &options.settings, |reference| starting.provisioned.locate(reference))?;
             match functions::start(function, environment, &starting.clients, &starting.activity, &metrics)? {
                 Started::Http(router) => api = Some(router),
                 Started::Events(invocable) => starting.map(function, invocable),

@@ -52,6 +52,7 @@ pub fn routes(local: Arc<Local>) -> Router {
         .route("/local/faults", post(faults))
         .route("/local/redeliver", post(redeliver_event))
         .route("/local/inject", post(inject))
+        .route("/local/invoke", post(invoke))
         .route("/local/idle", get(idle))
         .route("/local/endpoints", get(endpoints))
         .route("/local/metrics", get(metrics))
@@ -128,6 +129,26 @@ async fn inject(State(local): Shared, body: Body<Inject>) -> Result<Json<Value>,
     let sent = local.clients.sqs.send_message().queue_url(url).message_body(body).send().await;
     let sent = sent.map_err(|error| Refused::internal(&aws_sdk_sqs::error::DisplayErrorContext(&error)))?;
     Ok(Json(json!({"message_id": sent.message_id})))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Invoke {
+    function: String,
+    event: Value,
+}
+
+/// Invokes a function with any event, as `aws lambda invoke` does: a schedule need not be waited for.
+async fn invoke(State(local): Shared, body: Body<Invoke>) -> Result<Json<Value>, Refused> {
+    let Json(Invoke { function, event }) = body?;
+    let Some(found) = local.functions.iter().find(|candidate| candidate.name == function) else {
+        let names: Vec<&str> = local.functions.iter().map(|function| function.name.as_str()).collect();
+        return Err(Refused::not_found(format!("no function {function}; there are {}", names.join(", "))));
+    };
+    match found.invoke(event).await {
+        Ok(response) => Ok(Json(json!({"response": response}))),
+        Err(error) => Ok(Json(json!({"error": error}))),
+    }
 }
 
 async fn endpoints(State(local): Shared) -> Json<Value> {

@@ -75,6 +75,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
         port: arguments.port,
         stack: arguments.stack,
         template,
+        settings: std::env::vars().filter(|(name, _)| name.starts_with("BELFRY_")).collect(),
         endpoints: Endpoints::from_env()?,
         demo: arguments.demo,
         ..Options::default()

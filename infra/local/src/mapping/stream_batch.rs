@@ -10,7 +10,12 @@ use crate::functions::Invocable;
 use crate::template::StreamMapping;
 
 /// Lambda backs off between retries of a batch.
-const BACKOFF: Backoff = Backoff { base: Duration::from_millis(100), cap: Duration::from_secs(10) };
+const BACKOFF: Backoff = Backoff {
+    base: Duration::from_millis(100),
+    cap: Duration::from_secs(10),
+    least: Duration::ZERO,
+    jitter: (0.5, 1.5),
+};
 
 /// The queue that is told of batches that were given up on: where they stand in the stream, not what is in them.
 #[derive(Debug, Clone)]

@@ -1,6 +1,8 @@
 //! The real template gives the numbers that stand in it, and each kind of mistake is named by its path.
 
 use super::*;
+use std::collections::BTreeSet;
+
 use crate::mapping::Schedule;
 
 /// Small, complete, and written so that each test can spoil one line of it.
@@ -110,16 +112,36 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
     let [outbox] = relay.streams.as_slice() else { panic!("one stream") };
     assert_eq!((outbox.table.as_str(), outbox.starting_position), ("EventsTable", StartingPosition::TrimHorizon));
     assert_eq!((outbox.batch_size, outbox.parallelization_factor), (100, 2));
-    assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (Some(1000), Some(43_200)));
+    assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (Some(100), Some(3_600)));
     assert!(outbox.bisect && outbox.report_batch_item_failures);
     assert_eq!(outbox.on_failure.as_deref(), Some("RelayFailuresQueue"));
     assert!(outbox.filters[0].matches(&serde_json::json!({"eventName": "INSERT"})));
     assert!(!outbox.filters[0].matches(&serde_json::json!({"eventName": "MODIFY"})));
+    let modified = |image| serde_json::json!({"eventName": "MODIFY", "dynamodb": {"NewImage": image}});
+    assert!(outbox.filters[1].matches(&modified(serde_json::json!({"wake": {"S": "2026"}}))));
+    assert!(!outbox.filters[1].matches(&modified(serde_json::json!({"status": {"S": "PUBLISHED"}}))));
 
     let [customer] = function(&template, "FanoutFunction").queues.as_slice() else { panic!("one queue") };
     assert_eq!((customer.queue.as_str(), customer.batch_size), ("FanoutCustomerQueue", 10));
     assert_eq!(customer.maximum_concurrency, Some(10));
     assert!(function(&template, "ApiFunction").http && !relay.http);
+
+    let sweep = function(&template, "SweepFunction");
+    let tasks: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.input.clone().expect("an input")).collect();
+    assert_eq!(tasks, [serde_json::json!({"task": "outbox"}), serde_json::json!({"task": "anomalies"})]);
+    let rates: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.schedule.clone()).collect();
+    assert_eq!(rates, ["rate(1 minute)", "rate(1 hour)"].map(|rate| Schedule::parse(rate).expect("a schedule")));
+    let recorded: BTreeSet<&str> =
+        function(&template, "DeadLettersFunction").queues.iter().map(|mapping| mapping.queue.as_str()).collect();
+    for queue in &template.queues {
+        if let Some(redrive) = &queue.redrive {
+            assert!(
+                recorded.contains(redrive.dead_letter_queue.as_str()),
+                "nobody records what dies in {}",
+                queue.name
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! The recorder: a message that died without a word becomes a dead letter.
+
+use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use futures_util::future::join_all;
+use ledger::LedgerError;
+use messaging::delivery::{Delivery, given_up};
+use messaging::source::Source;
+use runtime::metrics::Consumed;
+
+use crate::DeadLetters;
+
+/// What can be said of a message whose consumer said nothing.
+const REASON: &str = "died without a word: its consumer crashed, timed out or could not reach the dead letters";
+
+impl DeadLetters {
+    /// Records each message of a DLQ on its own; what cannot be recorded stays there and comes again.
+    pub(crate) async fn record(&self, batch: &SqsEvent) -> SqsBatchResponse {
+        let recorded = join_all(batch.records.iter().map(|message| self.record_one(message))).await;
+        let mut response = SqsBatchResponse::default();
+        let mut consumed = Consumed::default();
+        for (message, recorded) in batch.records.iter().zip(recorded) {
+            let message_id = message.message_id.clone().unwrap_or_default();
+            match recorded {
+                Ok(()) => consumed.dead_letters += 1,
+                Err(error) => {
+                    tracing::error!(message_id, %error, "dead letter not written, message comes back");
+                    consumed.retried += 1;
+                    let mut failure = BatchItemFailure::default();
+                    failure.item_identifier = message_id;
+                    response.batch_item_failures.push(failure);
+                }
+            }
+        }
+        self.metrics.consumed("dead-letters", &consumed);
+        response
+    }
+
+    async fn record_one(&self, message: &SqsMessage) -> Result<(), LedgerError> {
+        let Some(source) = Source::of_dead(&self.sources, message) else {
+            return Err(LedgerError::Refused { reason: "a dead letter queue of no known consumer".to_owned() });
+        };
+        let delivery = Delivery::parse(message, source).ok();
+        let given_up = given_up(message, source, delivery.as_ref(), REASON.to_owned());
+        let kept = self.table.record(self.ledger(), &given_up).await?;
+        tracing::error!(
+            dead_letter_id = %given_up.dead_letter_id(),
+            consumer = source.consumer,
+            event_id = delivery.as_ref().map(|delivery| delivery.event.event_id.as_str()),
+            kept,
+            "dead letter"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! The sweeper: runs on a schedule and takes care of what others left behind.
+//!
+//! `{"task": "outbox"}`, every minute: entries that the stream did not get out. `{"task": "anomalies"}`, every hour:
+//! counts what an operator has to look at. What is done with is not deleted here: it carries the moment of its expiry,
+//! and DynamoDB deletes it.
+
+mod anomalies;
+mod outbox;
+
+use std::time::Duration;
+
+use domain::routing::{BadRouting, Routes};
+use ledger::{DeadLetters, Events, Ledger, LedgerError};
+use messaging::Publisher;
+use messaging::publisher::Persistence;
+use runtime::{BadSetting, Metrics, Settings};
+use serde::{Deserialize, Serialize};
+
+/// The sweeper, with what it needs for every run.
+#[derive(Debug)]
+pub struct Sweep {
+    ledger: Ledger,
+    metrics: Metrics,
+    events: Events,
+    dead_letters: DeadLetters,
+    publisher: Publisher,
+    persistence: Persistence,
+    batch: u16,
+    lease: Duration,
+    retention: Option<Duration>,
+    marks_kept: Duration,
+}
+
+/// The sweeper cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum BadStart {
+    /// A setting is missing or wrong.
+    #[error(transparent)]
+    Setting(#[from] BadSetting),
+    /// The routing file cannot be read.
+    #[error(transparent)]
+    Routing(#[from] &'static BadRouting),
+}
+
+/// What a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub enum Task {
+    /// Publish what is overdue.
+    Outbox,
+    /// Count what an operator has to look at.
+    Anomalies,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Swept {
+    /// Entries published.
+    pub published: u32,
+    /// Entries that did not get out this time.
+    pub unpublished: u32,
+    /// What an operator has to look at.
+    pub anomalies: u32,
+}
+
+impl Sweep {
+    /// Reads the tables' names, the URL of every subscribed queue, `BELFRY_OUTBOX_BATCH`, `BELFRY_OUTBOX_LEASE`,
+    /// retention and backoff.
+    pub fn new(
+        settings: &Settings,
+        ledger: Ledger,
+        sqs: aws_sdk_sqs::Client,
+        metrics: Metrics,
+    ) -> Result<Self, BadStart> {
+        let lease = settings.duration("BELFRY_OUTBOX_LEASE", Duration::from_secs(30), Duration::from_secs(1))?;
+        let batch = settings.whole("BELFRY_OUTBOX_BATCH", 50, 1..=200)?;
+        Ok(Self {
+            ledger,
+            metrics,
+            events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?),
+            dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
+            publisher: Publisher::new(settings, sqs, Routes::load()?)?,
+            persistence: Persistence::from_settings(settings)?,
+            batch: u16::try_from(batch).unwrap_or(u16::MAX),
+            lease,
+            retention: settings.event_retention()?,
+            marks_kept: settings.processed_retention()?,
+        })
+    }
+
+    /// One run.
+    pub async fn handle(&self, task: Task) -> Result<Swept, LedgerError> {
+        match task {
+            Task::Outbox => self.sweep_outbox().await,
+            Task::Anomalies => self.count_anomalies().await,
+        }
+    }
+}

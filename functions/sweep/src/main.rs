@@ -1,0 +1,18 @@
+//! The Lambda behind the schedules.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use sweep::Sweep;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let settings = runtime::Settings::from_env();
+    runtime::log_as_json(&settings, "info", std::io::stdout)?;
+    let aws = runtime::aws().await;
+    let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
+    let sweep = Sweep::new(&settings, ledger, aws_sdk_sqs::Client::new(&aws), runtime::Metrics::to_stdout())?;
+    let sweep = &sweep;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
+        Ok::<_, Error>(sweep.handle(event.payload).await?)
+    }))
+    .await
+}
