@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::{Fingerprint, IdempotencyKey};
+use domain::{Fingerprint, IdempotencyKey, Trace};
 use ledger::LedgerError;
 use ledger::command::{Answer, Command, Executed, Request};
 use runtime::metrics::Ended;
@@ -19,8 +19,8 @@ use crate::error::{ApiError, Code};
 pub struct Keyed {
     /// Who calls.
     pub caller: Caller,
-    /// W3C trace context, where the caller sent one.
-    pub traceparent: Option<String>,
+    /// Where in which trace the request is.
+    pub trace: Trace,
     key: IdempotencyKey,
     method: String,
     path: String,
@@ -43,9 +43,8 @@ impl<S: Sync> FromRequestParts<S> for Keyed {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
         let key = key(&parts.headers)?;
-        let traceparent = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
-        let traceparent = traceparent.filter(|value| is_traceparent(value)).map(str::to_owned);
-        Ok(Self { caller, traceparent, key, method: parts.method.to_string(), path: parts.uri.path().to_owned() })
+        let trace = parts.extensions.get::<Trace>().cloned().unwrap_or_else(Trace::begin);
+        Ok(Self { caller, trace, key, method: parts.method.to_string(), path: parts.uri.path().to_owned() })
     }
 }
 
@@ -54,13 +53,6 @@ fn key(headers: &HeaderMap) -> Result<IdempotencyKey, ApiError> {
     let key = headers.get("idempotency-key").ok_or_else(|| bad("the header is missing"))?;
     let text = key.to_str().map_err(|_| bad("must be 1 to 255 visible ASCII characters"))?;
     IdempotencyKey::parse(text).map_err(|error| bad(&error.to_string()))
-}
-
-/// `version-trace_id-parent_id-flags`, all in lower-case hexadecimal.
-fn is_traceparent(value: &str) -> bool {
-    let lengths =
-        value.split('-').map(|part| (part.len(), part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))));
-    lengths.eq([(2, true), (32, true), (16, true), (2, true)])
 }
 
 impl Api {

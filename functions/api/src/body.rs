@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::error::{ApiError, Code};
+use crate::error::{ApiError, Code, Detail};
 
 /// The largest body that is read.
 pub const LARGEST: usize = 128 * 1024;
@@ -44,12 +44,43 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<JsonBody<T>, ApiError> {
     let NoFieldTwice(value) = serde_json::from_slice(bytes).map_err(|error| ApiError::field("body", error))?;
-    let parsed = serde_path_to_error::deserialize(&value).map_err(|error| {
-        let path = error.path().to_string();
-        ApiError::field(if path == "." { "body".to_owned() } else { path }, error.into_inner())
-    })?;
+    let parsed = fields(&value).map_err(|detail| ApiError::fields([detail]))?;
     Ok(JsonBody { parsed, json: value })
 }
+
+/// Reads a value; what is wrong names its field by its path.
+pub fn fields<T: DeserializeOwned>(value: &Value) -> Result<T, Detail> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { "body".to_owned() } else { path };
+        Detail { field, problem: error.into_inner().to_string() }
+    })
+}
+
+/// The body of a request that needs none: nothing, or an object without fields.
+#[derive(Debug)]
+pub struct NoBody {
+    /// The same as JSON.
+    pub json: Value,
+}
+
+impl<S: Sync> FromRequest<S> for NoBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, ApiError> {
+        let too_large = || ApiError::new(Code::PayloadTooLarge, "the body must be at most 128 KiB");
+        let bytes = to_bytes(request.into_body(), LARGEST).await.map_err(|_| too_large())?;
+        if bytes.is_empty() {
+            return Ok(Self { json: Value::Object(serde_json::Map::new()) });
+        }
+        let body: JsonBody<Empty> = parse(&bytes)?;
+        Ok(Self { json: body.json })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Empty {}
 
 /// JSON in which no object names a field twice. Parsers differ on which of the two counts, so neither does.
 struct NoFieldTwice(Value);

@@ -28,6 +28,8 @@ pub struct Caller {
 pub enum Scope {
     /// Grant, revoke and command on behalf of others.
     CommandsWrite,
+    /// Hand events in.
+    EventsWrite,
     /// Maintain recipients.
     RecipientsWrite,
     /// See and steer everything.
@@ -39,6 +41,7 @@ impl Scope {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::CommandsWrite => "commands:write",
+            Self::EventsWrite => "events:write",
             Self::RecipientsWrite => "recipients:write",
             Self::Operate => "operate",
         }
@@ -63,6 +66,9 @@ pub trait Needs {
 /// Needs `commands:write`.
 #[derive(Debug)]
 pub struct CommandsWrite;
+/// Needs `events:write`.
+#[derive(Debug)]
+pub struct EventsWrite;
 /// Needs `recipients:write`.
 #[derive(Debug)]
 pub struct RecipientsWrite;
@@ -72,6 +78,10 @@ pub struct Operate;
 
 impl Needs for CommandsWrite {
     const SCOPE: Scope = Scope::CommandsWrite;
+}
+
+impl Needs for EventsWrite {
+    const SCOPE: Scope = Scope::EventsWrite;
 }
 
 impl Needs for RecipientsWrite {

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use domain::entitlement::{Cause, Entitlement, EntitlementStatus};
 use domain::id::{Line, PurchaseId};
-use domain::{Fresh, StockKeepingUnit, Time, UserId};
+use domain::{Fresh, StockKeepingUnit, Time, Trace, UserId};
 use ledger::command::{Answer, Begin, Command, Decision};
 use ledger::{Corrupt, Entitlements, Found, Key, LedgerError};
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ impl Api {
         let command = ChangeEntitlement {
             asked: body.parsed,
             actor: &keyed.caller.identity.subject,
-            traceparent: keyed.traceparent.as_deref(),
+            trace: &keyed.trace,
             entitlements: &self.entitlements,
             begin,
             decide,
@@ -75,7 +75,7 @@ impl Api {
 struct ChangeEntitlement<'a> {
     asked: EntitlementChange,
     actor: &'a str,
-    traceparent: Option<&'a str>,
+    trace: &'a Trace,
     entitlements: &'a Entitlements,
     begin: Begin,
     decide: Decide,
@@ -108,7 +108,7 @@ impl Command for ChangeEntitlement<'_> {
             Ok(entitlement) => {
                 let cause = Cause { reason: self.asked.reason.clone(), purchase_id: self.asked.purchase_id.clone() };
                 let mut event = entitlement.changed(&cause, fresh, self.actor)?;
-                event.traceparent = self.traceparent.map(str::to_owned);
+                event.traceparent = Some(self.trace.clone());
                 let view = EntitlementView {
                     user_id: &entitlement.user_id,
                     stock_keeping_unit: &entitlement.stock_keeping_unit,

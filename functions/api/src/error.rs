@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ledger::LedgerError;
 use ledger::command::Answer;
+use ledger::{Corrupt, LedgerError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,6 +17,9 @@ pub enum Code {
     NotFound,
     IdempotencyKeyConflict,
     EntitlementStateConflict,
+    AlreadyHandled,
+    EventConflict,
+    TooOld,
     PayloadTooLarge,
     UnsupportedMediaType,
     Contended,
@@ -31,7 +34,11 @@ impl Code {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
-            Self::IdempotencyKeyConflict | Self::EntitlementStateConflict => StatusCode::CONFLICT,
+            Self::IdempotencyKeyConflict
+            | Self::EntitlementStateConflict
+            | Self::AlreadyHandled
+            | Self::EventConflict
+            | Self::TooOld => StatusCode::CONFLICT,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Contended | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -76,14 +83,37 @@ impl ApiError {
         Self::fields([Detail { field: field.into(), problem: problem.to_string() }])
     }
 
-    /// 400 for several fields; the first one speaks for all in the message.
+    /// 400 for several fields.
     pub fn fields(details: impl IntoIterator<Item = Detail>) -> Self {
+        Self::with_details(Code::BadRequest, details)
+    }
+
+    /// What nobody expected; the log has it.
+    pub fn unexpected(error: &dyn std::error::Error) -> Self {
+        tracing::error!(reason = %error, "unexpected error");
+        Self::new(Code::Internal, "an unexpected error, logged under the request id")
+    }
+
+    /// A refusal because of several fields; the first one speaks for all in the message.
+    pub fn with_details(code: Code, details: impl IntoIterator<Item = Detail>) -> Self {
         let details: Vec<Detail> = details.into_iter().collect();
         let message = details.first().map_or_else(
             || "the request is not valid".to_owned(),
             |detail| format!("{}: {}", detail.field, detail.problem),
         );
-        Self(ErrorBody { code: Code::BadRequest, message, details })
+        Self(ErrorBody { code, message, details })
+    }
+
+    /// What went wrong, for programs.
+    #[cfg(test)]
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// What went wrong, for people.
+    #[cfg(test)]
+    pub fn message(&self) -> &str {
+        &self.0.message
     }
 
     /// The refusal as an answer that is stored and replayed.
@@ -104,10 +134,15 @@ impl From<LedgerError> for ApiError {
                 Self::new(Code::Unavailable, "temporarily unavailable, try again")
             }
             LedgerError::Refused { .. } | LedgerError::Corrupt(_) | LedgerError::Unwritable(_) => {
-                tracing::error!(reason = %error, "unexpected error");
-                Self::new(Code::Internal, "an unexpected error, logged under the request id")
+                Self::unexpected(&error)
             }
         }
+    }
+}
+
+impl From<Corrupt> for ApiError {
+    fn from(error: Corrupt) -> Self {
+        LedgerError::from(error).into()
     }
 }
 

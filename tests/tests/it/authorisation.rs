@@ -38,6 +38,20 @@ fn recipient() -> Option<Value> {
     Some(json!({"name": "N"}))
 }
 
+fn event() -> Option<Value> {
+    let payload = json!({"title": "t", "body": "b", "audience": "CUSTOMER", "user_id": "u-1"});
+    Some(json!({
+        "event_id": "e", "event_type": "Announcement", "aggregate_type": "Campaign", "aggregate_id": "c", "payload": payload,
+    }))
+}
+
+fn all_dead_letters() -> Option<Value> {
+    Some(json!({"filter": {}}))
+}
+
+/// A dead letter that there is not.
+const LETTER: &str = "/v1/dead-letters/6f1d3c7e-0000-5000-8000-000000000000";
+
 fn rows() -> Vec<Row> {
     let row = |method, route, path, body, codes: [u16; 4], scope| Row {
         method,
@@ -107,6 +121,43 @@ fn rows() -> Vec<Row> {
             recipient,
             [403, 403, 403, 200],
             &["recipients:write"],
+        ),
+        row(Method::POST, "/v1/events", "/v1/events", event, [403, 403, 403, 202], &["events:write"]),
+        row(Method::GET, "/v1/events/{event_id}", "/v1/events/none", nothing, [403, 403, 403, 404], &["operate"]),
+        row(Method::GET, "/v1/outbox", "/v1/outbox?status=FAILED", nothing, [403, 403, 403, 200], &["operate"]),
+        row(
+            Method::POST,
+            "/v1/outbox/{event_id}/republish",
+            "/v1/outbox/unknown/republish",
+            nothing,
+            [403, 403, 403, 404],
+            &["operate"],
+        ),
+        row(Method::GET, "/v1/dead-letters", "/v1/dead-letters", nothing, [403, 403, 403, 200], &["operate"]),
+        row(Method::GET, "/v1/dead-letters/{id}", LETTER, nothing, [403, 403, 403, 404], &["operate"]),
+        row(
+            Method::POST,
+            "/v1/dead-letters/redrive",
+            "/v1/dead-letters/redrive",
+            all_dead_letters,
+            [403, 403, 403, 202],
+            &["operate"],
+        ),
+        row(
+            Method::POST,
+            "/v1/dead-letters/{id}/redrive",
+            "/v1/dead-letters/6f1d3c7e-0000-5000-8000-000000000000/redrive",
+            nothing,
+            [403, 403, 403, 404],
+            &["operate"],
+        ),
+        row(
+            Method::POST,
+            "/v1/dead-letters/{id}/discard",
+            "/v1/dead-letters/6f1d3c7e-0000-5000-8000-000000000000/discard",
+            nothing,
+            [403, 403, 403, 404],
+            &["operate"],
         ),
         row(Method::GET, "/v1/inbox", "/v1/inbox", nothing, [200, 200, 200, 200], &[]),
         row(

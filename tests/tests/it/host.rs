@@ -23,10 +23,36 @@ async fn a_mistake_in_the_template_names_its_entry() {
 
 #[tokio::test]
 async fn a_missing_or_wrong_setting_names_its_variable() {
-    let missing = problem(TEMPLATE.replace("          BELFRY_PROCESSED_TABLE: !Ref ProcessedTable\n", "")).await;
-    assert!(missing.contains("FanoutFunction: BELFRY_PROCESSED_TABLE is not set"), "{missing}");
+    let missing = problem(
+        TEMPLATE
+            .replace("          BELFRY_KEY_TTL: !Ref KeyTtl\n", "")
+            .replace("BELFRY_RECIPIENTS_TABLE", "BELFRY_RECIPIENT_TABLE"),
+    )
+    .await;
+    assert!(missing.contains("ApiFunction: BELFRY_RECIPIENTS_TABLE is not set"), "{missing}");
     let wrong = problem(TEMPLATE.replace("Default: 24h", "Default: a day")).await;
     assert!(wrong.contains("BELFRY_KEY_TTL must be a duration such as 30s or 24h, but is \"a day\""), "{wrong}");
+    for (name, value) in [
+        ("BELFRY_BACKOFF_BASE", "soon"),
+        ("BELFRY_BACKOFF_MAX", "0ms"),
+        ("BELFRY_BACKOFF_MIN", "-1s"),
+        ("BELFRY_BACKOFF_JITTER_MIN", "half"),
+        ("BELFRY_BACKOFF_JITTER_MAX", "0.1"),
+        ("BELFRY_OUTBOX_BATCH", "201"),
+        ("BELFRY_OUTBOX_LEASE", "0s"),
+        ("BELFRY_OUTBOX_MAX_ATTEMPTS", "0"),
+        ("BELFRY_OUTBOX_GRACE", "a minute"),
+        ("BELFRY_RECEIVE_COUNT", "none"),
+        ("BELFRY_EVENT_RETENTION", "1h"),
+        ("BELFRY_PROCESSED_RETENTION", "13d"),
+        ("BELFRY_RETENTION_ENABLED", "yes"),
+        ("BELFRY_KEY_TTL", "59s"),
+    ] {
+        let settings = [(name.to_owned(), value.to_owned())].into();
+        let refused = Host::start(Options { port: 0, settings, ..Options::default() }).await;
+        let problem = refused.expect_err("a wrong setting").to_string();
+        assert!(problem.contains(&format!("{name} must be ")) && problem.contains(value), "{problem}");
+    }
 }
 
 #[tokio::test]

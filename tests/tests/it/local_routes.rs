@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use tests::Stack;
+use tests::{Fault, Stack};
 
 #[tokio::test]
 async fn poison_in_a_queue_holds_nobody_else_up() {
@@ -64,8 +64,10 @@ async fn local_routes_say_what_is_wrong_with_a_request() {
 
 #[tokio::test]
 async fn idle_gives_up_when_it_is_told_to() {
-    let stack = Stack::start().await;
-    stack.call(Method::POST, "/local/inject", Some(json!({"queue": "fanout-customer", "body": "poison"}))).await;
+    let stack = Stack::behind_a_proxy().await;
+    stack.proxy().break_next("TransactWriteItems", &[Fault::None, Fault::HeldBefore]);
+    stack.shop().await.grant("k", "u", "s").await;
+    stack.proxy().held().await;
     let busy = stack.call(Method::GET, "/local/idle?timeout=0.2", None).await;
     assert_eq!(busy.status, StatusCode::GATEWAY_TIMEOUT);
 }

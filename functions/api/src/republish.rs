@@ -1,0 +1,115 @@
+//! `POST /v1/outbox/{event_id}/republish`: sends an entry to all of its queues again, whatever became of it.
+//!
+//! A command: entry, event (the audit) and stored answer in one transaction. The changed entry wakes the relay through
+//! the stream; the sweeper is behind it. Consumers skip what they have done.
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::event::OutboxStatus;
+use domain::{Event, EventId, Fresh, Time, Trace};
+use ledger::command::{Answer, Begin, Command, Decision};
+use ledger::outbox::Entry;
+use ledger::{Corrupt, Events, Found, Key, LedgerError};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::Shared;
+use crate::answer::Keyed;
+use crate::asked::InPath;
+use crate::body::NoBody;
+use crate::caller::{Allowed, Operate};
+use crate::error::{ApiError, Code, ErrorBody};
+
+/// The event type of a republication.
+const REPUBLISHED: &str = "OutboxRepublished";
+
+/// Sends an entry to all of its queues again.
+#[utoipa::path(
+    post,
+    path = "/v1/outbox/{event_id}/republish",
+    params(("event_id" = String, Path), ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters")),
+    responses(
+        (status = 200, body = Republished),
+        (status = 404, body = ErrorBody),
+        (status = 409, description = "a sweeper is at it just now", body = ErrorBody),
+    )
+)]
+pub async fn republish(
+    State(api): Shared,
+    _: Allowed<Operate>,
+    InPath(event_id): InPath<String>,
+    keyed: Keyed,
+    body: NoBody,
+) -> Result<Response, ApiError> {
+    let request = keyed.with_body(&body.json)?;
+    let event_id = EventId::parse(event_id).map_err(|_| unknown())?;
+    let by = &keyed.caller.identity.subject;
+    let command = Republish { event_id, by, trace: &keyed.trace, events: &api.commands.events };
+    api.execute("republish", &request, &command).await
+}
+
+/// An entry on its way again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Republished<'a> {
+    #[schema(value_type = String)]
+    event_id: &'a EventId,
+    #[schema(value_type = String, example = "PENDING")]
+    status: OutboxStatus,
+}
+
+struct Republish<'a> {
+    event_id: EventId,
+    by: &'a str,
+    trace: &'a Trace,
+    events: &'a Events,
+}
+
+impl Command for Republish<'_> {
+    type Known = Option<Entry>;
+
+    fn begin(&self) -> Begin {
+        Begin::Read
+    }
+
+    fn reads(&self) -> Vec<Key> {
+        vec![self.events.key(&self.event_id)]
+    }
+
+    fn known(&self, found: &Found) -> Result<Self::Known, Corrupt> {
+        Ok(self.events.entry(found, &self.event_id))
+    }
+
+    fn decide(&self, known: &Self::Known, fresh: &Fresh) -> Result<Decision, LedgerError> {
+        let Some(entry) = known else { return Ok(Decision::Refuse(unknown().into_answer()?)) };
+        if is_held(entry, fresh.now) {
+            let refusal = ApiError::new(Code::AlreadyHandled, "a sweeper is publishing it just now");
+            return Ok(Decision::Refuse(refusal.into_answer()?));
+        }
+        let event = Event {
+            event_id: fresh.event_id.into(),
+            event_type: REPUBLISHED.to_owned(),
+            aggregate_type: "OutboxEntry".to_owned(),
+            aggregate_id: self.event_id.to_string(),
+            version: None,
+            occurred_at: fresh.now,
+            recorded_at: fresh.now,
+            actor: Some(self.by.to_owned()),
+            traceparent: Some(self.trace.clone()),
+            payload: serde_json::json!({"republished_event_id": self.event_id, "status_before": entry.status}),
+        };
+        Ok(Decision::Commit {
+            writes: vec![self.events.republish(&self.event_id, entry.status, fresh.now)?],
+            event: Box::new(event),
+            answer: Answer::json(200, &Republished { event_id: &self.event_id, status: OutboxStatus::Pending })?,
+        })
+    }
+}
+
+/// Whether a sweeper's lease on the entry still runs.
+fn is_held(entry: &Entry, now: Time) -> bool {
+    entry.status == OutboxStatus::InFlight && entry.lease_until.is_some_and(|until| until > now)
+}
+
+fn unknown() -> ApiError {
+    ApiError::new(Code::NotFound, "no such event")
+}
