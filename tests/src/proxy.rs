@@ -24,6 +24,10 @@ pub enum Fault {
     Throttled,
     /// DynamoDB has an internal error.
     Internal,
+    /// The first message of a batch is not taken, the others are.
+    PartlyAway,
+    /// The first message of a batch is refused as the sender's fault, the others are taken.
+    PartlyRefused,
     /// The call does not arrive.
     NotSent,
     /// The call takes effect, and its answer is lost.
@@ -107,6 +111,12 @@ impl Proxy {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).faults.clear();
     }
 
+    /// How often an operation was called so far.
+    pub fn calls(&self, operation: &str) -> usize {
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.calls.get(operation).copied().unwrap_or_default()
+    }
+
     /// How often these operations were called since the last time that somebody asked.
     pub fn take_calls(&self, operations: &[&str]) -> usize {
         let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,6 +144,7 @@ async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
             forward(&shared, headers, body).await;
             shared.hold().await
         }
+        Some(fault @ (Fault::PartlyAway | Fault::PartlyRefused)) => partly(&shared, headers, &body, fault).await,
         Some(Fault::Conflict) => cancelled(&body),
         Some(Fault::InProgress) => error(400, "TransactionInProgressException", json!({})),
         Some(Fault::Throttled) => error(400, "ThrottlingException", json!({})),
@@ -147,6 +158,29 @@ async fn forward(shared: &Shared, headers: HeaderMap, body: Bytes) -> Response {
     let (status, headers) = (answered.status(), answered.headers().clone());
     let bytes = answered.bytes().await.unwrap_or_default();
     (status, headers, bytes).into_response()
+}
+
+/// A batch of which the first message does not get through.
+async fn partly(shared: &Shared, mut headers: HeaderMap, body: &[u8], fault: Fault) -> Response {
+    let mut request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let Some(first) = request["Entries"].as_array_mut().filter(|entries| !entries.is_empty()).map(|all| all.remove(0))
+    else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let refused = fault == Fault::PartlyRefused;
+    let code = if refused { "InvalidMessageContents" } else { "InternalError" };
+    let failed = json!([{"Id": first["Id"], "Code": code, "SenderFault": refused, "Message": "injected"}]);
+    headers.remove("content-length");
+    let answered = if request["Entries"].as_array().is_some_and(Vec::is_empty) {
+        json!({"Successful": []})
+    } else {
+        let response = forward(shared, headers, request.to_string().into()).await;
+        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    };
+    let mut answered = answered;
+    answered["Failed"] = failed;
+    (StatusCode::OK, [("content-type", "application/x-amz-json-1.0")], answered.to_string()).into_response()
 }
 
 /// A connection that breaks before the first byte of the answer.

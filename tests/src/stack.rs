@@ -1,5 +1,9 @@
 //! One stack: engines, host, ports and names of its own. Everything else goes over HTTP.
 
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_sqs::types::QueueAttributeName;
 use engine::{Engine, Ports};
 use local::{Endpoints, Host, Options};
 use reqwest::{Method, StatusCode};
@@ -110,10 +114,69 @@ impl Stack {
 
     /// How many items a table holds.
     pub async fn count(&self, table: &str) -> usize {
+        self.items(table).await.len()
+    }
+
+    /// Everything that a table holds.
+    pub async fn items(&self, table: &str) -> Vec<HashMap<String, AttributeValue>> {
         let table = format!("belfry-{table}");
         let pages =
             self.dynamodb().await.scan().table_name(table).consistent_read(true).into_paginator().items().send();
-        pages.collect::<Result<Vec<_>, _>>().await.expect("the table can be read").len()
+        pages.collect::<Result<Vec<_>, _>>().await.expect("the table can be read")
+    }
+
+    /// One attribute of every item of a table, sorted.
+    pub async fn column(&self, table: &str, attribute: &str) -> Vec<String> {
+        let text = |item: HashMap<String, AttributeValue>| item.get(attribute)?.as_s().ok().cloned();
+        let mut column: Vec<String> = self.items(table).await.into_iter().filter_map(text).collect();
+        column.sort();
+        column
+    }
+
+    /// An SQS client for looking behind the scenes.
+    pub async fn sqs(&self) -> aws_sdk_sqs::Client {
+        let config = aws_config::defaults(aws_config::BehaviorVersion::latest())
+            .region(aws_config::Region::from_static("us-east-1"))
+            .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test"))
+            .endpoint_url(&self.host.endpoints().sqs)
+            .load()
+            .await;
+        aws_sdk_sqs::Client::new(&config)
+    }
+
+    /// The URL of a queue.
+    pub async fn queue_url(&self, queue: &str) -> String {
+        let asked = self.sqs().await.get_queue_url().queue_name(format!("belfry-{queue}")).send().await;
+        asked.expect("the queue is there").queue_url.expect("a URL")
+    }
+
+    /// How many messages lie in a queue that nobody reads.
+    pub async fn queued(&self, queue: &str) -> u64 {
+        let name = QueueAttributeName::ApproximateNumberOfMessages;
+        let url = self.queue_url(queue).await;
+        let asked = self.sqs().await.get_queue_attributes().queue_url(url).attribute_names(name.clone()).send().await;
+        let attributes = asked.expect("the queue is there").attributes.unwrap_or_default();
+        attributes.get(&name).and_then(|count| count.parse().ok()).expect("a count")
+    }
+
+    /// Runs the sweeper now; says how many entries it published.
+    pub async fn sweep(&self) -> u64 {
+        let event = json!({"function": "SweepFunction", "event": {"task": "outbox"}});
+        let answer = self.call(Method::POST, "/local/invoke", Some(event)).await.json();
+        answer["response"]["published"].as_u64().unwrap_or_else(|| panic!("the sweeper failed: {answer}"))
+    }
+
+    /// Puts a message onto a queue.
+    pub async fn inject(&self, queue: &str, body: &str) {
+        let answer = self.call(Method::POST, "/local/inject", Some(json!({"queue": queue, "body": body}))).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    }
+
+    /// The sum of a metric since the start.
+    pub async fn metric(&self, name: &str) -> u64 {
+        let metrics = self.call(Method::GET, "/local/metrics", None).await.json();
+        let lines = metrics["metrics"].as_array().cloned().unwrap_or_default();
+        lines.iter().filter_map(|line| line[name].as_u64()).sum()
     }
 
     /// A call without a token.
@@ -148,6 +211,16 @@ impl Stack {
     /// A shop that may grant.
     pub async fn shop(&self) -> Caller {
         self.caller("shop", "ADMIN_USER", &["commands:write"]).await
+    }
+
+    /// An operator.
+    pub async fn operator(&self) -> Caller {
+        self.caller("omar", "ADMIN_USER", &["operate"]).await
+    }
+
+    /// A source system that may hand events in.
+    pub async fn source(&self) -> Caller {
+        self.caller("crm", "ADMIN_USER", &["events:write"]).await
     }
 
     /// A customer.
@@ -194,6 +267,32 @@ impl Caller {
         self
     }
 
+    /// Hands an event in, or a list of them.
+    pub async fn hand_in(&self, events: &Value) -> Answer {
+        answer(self.request(Method::POST, "/v1/events").json(events)).await
+    }
+
+    /// Posts a command that has no body.
+    pub async fn order(&self, path: &str, key: &str) -> Answer {
+        answer(self.request(Method::POST, path).header("idempotency-key", key)).await
+    }
+
+    /// Everything of a list, page by page.
+    pub async fn all(&self, path: &str, list: &str) -> Vec<Value> {
+        let mut rows = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let page = self.get(&format!("{path}{cursor}")).await;
+            assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+            let page = page.json();
+            rows.extend(page[list].as_array().cloned().unwrap_or_default());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("{}cursor={next}", if path.contains('?') { '&' } else { '?' }),
+                None => return rows,
+            }
+        }
+    }
+
     /// Gets a resource.
     pub async fn get(&self, path: &str) -> Answer {
         answer(self.request(Method::GET, path)).await
@@ -217,6 +316,28 @@ impl Caller {
         answer(request).await
     }
 }
+
+/// An announcement to one customer.
+pub fn announcement(event_id: &str, user_id: &str, title: &str) -> Value {
+    let payload = json!({"title": title, "body": "All of it.", "audience": "CUSTOMER", "user_id": user_id});
+    json!({
+        "event_id": event_id, "event_type": "Announcement", "aggregate_type": "Campaign", "aggregate_id": "c-1",
+        "payload": payload,
+    })
+}
+
+/// The template that is deployed, with the event of this name switched off where it begins so.
+pub fn template_without(begins: &str) -> String {
+    let deployed = include_str!("../../infra/template.yaml");
+    let off = deployed.replace(begins, &format!("            Enabled: false\n{begins}"));
+    assert_ne!(off, deployed, "the template has {begins}");
+    off
+}
+
+/// The line that the stream mapping begins with.
+pub const STREAM_MAPPING: &str = "            Stream: !GetAtt EventsTable.StreamArn";
+/// The line that the mapping of the customers' fan-out begins with.
+pub const CUSTOMER_MAPPING: &str = "            Queue: !GetAtt FanoutCustomerQueue.Arn";
 
 async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let response = request.send().await.expect("the stack answers");
