@@ -3,7 +3,7 @@
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::Audience;
@@ -18,8 +18,11 @@ const ISSUER: &str = "https://belfry.local";
 const AUDIENCE: &str = "belfry";
 const TOKEN_HOURS: i64 = 12;
 
-/// The routes that the template leaves open.
-const OPEN: [&str; 2] = ["/health", "/openapi.json"];
+/// The routes that the template leaves open, for GET alone.
+fn is_open(method: &Method, path: &str) -> bool {
+    let is_schema = || path.strip_prefix("/schemas/").is_some_and(|rest| !rest.is_empty() && !rest.contains('/'));
+    method == Method::GET && (matches!(path, "/health" | "/openapi.json") || is_schema())
+}
 
 /// Issues and checks tokens. The secret is new at every start: a token of yesterday's host is no good today.
 #[derive(Clone)]
@@ -99,7 +102,7 @@ pub async fn authorize(State(gateway): State<Gateway>, mut request: Request<Body
     let _under_way = gateway.activity.begin();
     let claims = match gateway.check(request.headers()) {
         Some(claims) => Some(claims),
-        None if OPEN.contains(&request.uri().path()) => None,
+        None if is_open(request.method(), request.uri().path()) => None,
         None => return unauthenticated(),
     };
     join_repeated(request.headers_mut());

@@ -14,6 +14,7 @@ mod keys;
 mod local_routes;
 mod model;
 mod relay;
+mod schemas;
 mod several_queues;
 mod story;
 mod sweeper;
