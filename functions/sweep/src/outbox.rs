@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::{Event, EventId, Time};
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::join_all;
 use ledger::LedgerError;
 use ledger::outbox::{Claimed, Holder, Unpublished, UnpublishedFate};
 use messaging::publisher::{Publication, Published};
@@ -19,6 +19,9 @@ use crate::{Sweep, Swept};
 
 /// No new batch begins after this long: what the function's timeout leaves room for.
 const BUDGET: Duration = Duration::from_secs(20);
+
+/// How many entries are claimed or finalised at the same time.
+const AT_ONCE: usize = 10;
 
 /// How one claimed entry ended.
 enum Ended {
@@ -56,8 +59,11 @@ impl Sweep {
         let claim = Uuid::now_v7().to_string();
         let now = Time::now();
         let lease = (now, now.plus(self.lease));
-        let claims = overdue.iter().map(|event_id| self.events.claim(&self.ledger, event_id, &claim, lease));
-        let claimed: Vec<Claimed> = try_join_all(claims).await?.into_iter().flatten().collect();
+        let mut claimed: Vec<Claimed> = Vec::with_capacity(overdue.len());
+        for some in overdue.chunks(AT_ONCE) {
+            let claims = join_all(some.iter().map(|event_id| self.claim(event_id, &claim, lease))).await;
+            claimed.extend(claims.into_iter().flatten());
+        }
         let readable: Vec<(&Event, &Claimed)> =
             claimed.iter().filter_map(|claimed| Some((claimed.event.as_ref().ok()?, claimed))).collect();
         let publications: Vec<Publication<'_>> = readable
@@ -65,15 +71,18 @@ impl Sweep {
             .map(|(event, claimed)| Publication { event, delivered_to: &claimed.delivered_to })
             .collect();
         let published = self.publisher.publish(&publications).await;
-        let finished = readable
-            .iter()
-            .zip(&published)
-            .map(|((event, claimed), published)| self.finalise(event, claimed, &claim, published));
-        let unreadable = claimed.iter().filter(|claimed| claimed.event.is_err());
-        let unreadable = unreadable.map(|claimed| self.give_up(claimed, &claim));
-        let (finished, given_up) = tokio::join!(join_all(finished), join_all(unreadable));
+        let mut ended: Vec<Result<Ended, LedgerError>> = Vec::with_capacity(claimed.len());
+        for (some, published) in readable.chunks(AT_ONCE).zip(published.chunks(AT_ONCE)) {
+            let finished = some.iter().zip(published);
+            let finished =
+                finished.map(|((event, claimed), published)| self.finalise(event, claimed, &claim, published));
+            ended.extend(join_all(finished).await);
+        }
+        for unreadable in claimed.iter().filter(|claimed| claimed.event.is_err()) {
+            ended.push(self.give_up(unreadable, &claim).await);
+        }
         let mut relayed = Relayed::default();
-        for ended in finished.into_iter().chain(given_up) {
+        for ended in ended {
             match ended? {
                 Ended::Published(lag) => {
                     relayed.published += 1;
@@ -88,6 +97,15 @@ impl Sweep {
         }
         tracing::info!(claim, claimed = claimed.len(), published = relayed.published, "overdue entries swept");
         Ok(relayed)
+    }
+
+    /// An entry that cannot be claimed now is left for the next run; if the claim was made and its answer lost, until
+    /// its lease ends.
+    async fn claim(&self, event_id: &EventId, claim: &str, lease: (Time, Time)) -> Option<Claimed> {
+        self.events.claim(&self.ledger, event_id, claim, lease).await.unwrap_or_else(|error| {
+            tracing::warn!(%event_id, %error, "overdue entry not claimed");
+            None
+        })
     }
 
     async fn finalise(

@@ -23,6 +23,9 @@ use crate::{Events, Ledger};
 /// How many partitions each shelf is spread over, so that no single one takes all writes.
 const SPREAD: u32 = 8;
 
+/// How many partitions are looked at the same time by what runs every minute.
+const AT_ONCE: usize = 4;
+
 /// A part of the index of unpublished entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shelf {
@@ -314,8 +317,11 @@ impl Events {
         let shelves = [Shelf::Open, Shelf::InFlight].into_iter();
         let partitions = shelves.flat_map(|shelf| (0..SPREAD).map(move |spread| shelf.partition(spread)));
         let until = now.to_string();
-        let queries = partitions.map(|partition| self.due(ledger, partition, (None, &until), limit));
-        let mut due: Vec<Due> = try_join_all(queries).await?.into_iter().flatten().collect();
+        let mut due: Vec<Due> = Vec::new();
+        for some in partitions.collect::<Vec<_>>().chunks(AT_ONCE) {
+            let queries = some.iter().map(|partition| self.due(ledger, partition, (None, &until), limit));
+            due.extend(try_join_all(queries).await?.into_iter().flatten());
+        }
         due.sort_by(|a, b| a.due_at.cmp(&b.due_at));
         due.truncate(limit.into());
         Ok(due.into_iter().map(|due| due.event_id).collect())
@@ -362,7 +368,8 @@ impl Events {
         limit: u16,
         after: Option<&str>,
     ) -> Result<Page<Entry>, LedgerError> {
-        let queries = (0..SPREAD).map(|spread| self.due(ledger, shelf.partition(spread), (after, "~"), limit + 1));
+        let partitions: Vec<String> = (0..SPREAD).map(|spread| shelf.partition(spread)).collect();
+        let queries = partitions.iter().map(|partition| self.due(ledger, partition, (after, "~"), limit + 1));
         let mut due: Vec<Due> = try_join_all(queries).await?.into_iter().flatten().collect();
         due.sort_by_key(Due::place);
         let more = due.len() > limit.into();
@@ -376,7 +383,8 @@ impl Events {
 
     /// How many entries a shelf holds.
     pub async fn shelf_size(&self, ledger: &Ledger, shelf: Shelf) -> Result<usize, LedgerError> {
-        let queries = (0..SPREAD).map(|spread| self.due(ledger, shelf.partition(spread), (None, "~"), u16::MAX));
+        let partitions: Vec<String> = (0..SPREAD).map(|spread| shelf.partition(spread)).collect();
+        let queries = partitions.iter().map(|partition| self.due(ledger, partition, (None, "~"), u16::MAX));
         Ok(try_join_all(queries).await?.into_iter().map(|due| due.len()).sum())
     }
 
@@ -408,7 +416,7 @@ impl Events {
     async fn due(
         &self,
         ledger: &Ledger,
-        partition: String,
+        partition: &str,
         (after, until): (Option<&str>, &str),
         limit: u16,
     ) -> Result<Vec<Due>, LedgerError> {
@@ -425,7 +433,7 @@ impl Events {
                         .table_name(&self.table)
                         .index_name("unpublished")
                         .key_condition_expression("unpublished = :shelf AND due_at BETWEEN :low AND :high")
-                        .expression_attribute_values(":shelf", text(&partition))
+                        .expression_attribute_values(":shelf", text(partition))
                         .expression_attribute_values(":low", text(low))
                         .expression_attribute_values(":high", text(until))
                         .set_exclusive_start_key(start.clone())

@@ -59,10 +59,15 @@ async fn what_a_queue_refuses_holds_nobody_up_counts_and_is_an_operators_case_in
     let settings = [("BELFRY_OUTBOX_MAX_ATTEMPTS", "3"), ("BELFRY_BACKOFF_BASE", "1ms")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let stack = Stack::behind_a_proxy_with(Options { settings, ..Options::default() }).await;
-    stack.sqs_proxy().break_next("SendMessageBatch", &[Fault::PartlyRefused; 3]);
+    hand_in(&stack, 1..2).await;
+    stack.idle().await;
+    stack.sqs_proxy().break_next("SendMessageBatch", &[Fault::PartlyRefused]);
     hand_in(&stack, 0..1).await;
     stack.idle().await;
-    hand_in(&stack, 1..3).await;
+    hand_in(&stack, 2..3).await;
+    stack.idle().await;
+    assert_eq!(stack.customer("u-1").await.inbox_titles().await.len(), 2, "the shard goes on without it");
+    stack.sqs_proxy().break_next("SendMessageBatch", &[Fault::PartlyRefused; 2]);
     let operator = stack.operator().await;
     let failed = async || operator.all("/v1/outbox?status=FAILED", "events").await;
     while failed().await.is_empty() {
