@@ -5,7 +5,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::event::OutboxStatus;
+use domain::event::{OutboxRepublished, OutboxStatus, REPUBLISHED};
 use domain::{Event, EventId, Fresh, Time, Trace};
 use ledger::command::{Answer, Begin, Command, Decision};
 use ledger::outbox::Entry;
@@ -19,9 +19,6 @@ use crate::asked::InPath;
 use crate::body::NoBody;
 use crate::caller::{Allowed, Operate};
 use crate::error::{ApiError, Code, ErrorBody};
-
-/// The event type of a republication.
-const REPUBLISHED: &str = "OutboxRepublished";
 
 /// Sends an entry to all of its queues again.
 #[utoipa::path(
@@ -95,7 +92,10 @@ impl Command for Republish<'_> {
             recorded_at: fresh.now,
             actor: Some(self.by.to_owned()),
             traceparent: Some(self.trace.clone()),
-            payload: serde_json::json!({"republished_event_id": self.event_id, "status_before": entry.status}),
+            payload: serde_json::to_value(OutboxRepublished {
+                republished_event_id: self.event_id.clone(),
+                status_before: entry.status,
+            })?,
         };
         Ok(Decision::Commit {
             writes: vec![self.events.republish(&self.event_id, entry.status, fresh.now)?],

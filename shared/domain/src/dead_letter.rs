@@ -64,6 +64,7 @@ pub struct DeadLetter {
 
 /// Where a dead letter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum DeadLetterStatus {
     /// It waits for an operator.
@@ -193,6 +194,7 @@ impl GivenUp {
 
 /// The payload of `DeadLetterRedriven` and `DeadLetterDiscarded`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeadLetterHandled {
     /// Which.
     pub dead_letter_id: Uuid,
@@ -272,6 +274,7 @@ impl DeadLetter {
 
 /// Which dead letters are meant. What is absent is not asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeadLetterFilter {
     /// Of this queue.
@@ -296,6 +299,7 @@ pub struct DeadLetterFilter {
 
 /// The payload of `DeadLettersRedriveRequested`: a job, and how far it has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RedriveJob {
     /// The job.
     pub job_id: Uuid,
@@ -312,6 +316,7 @@ pub struct RedriveJob {
 
 /// Which dead letters a job redrives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Selection {
     /// These.

@@ -53,8 +53,22 @@ impl Default for Fresh {
     }
 }
 
+/// The event type of a republication.
+pub const REPUBLISHED: &str = "OutboxRepublished";
+
+/// The payload of `OutboxRepublished`: an operator sent an entry to all of its queues again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OutboxRepublished {
+    /// The event that goes out again.
+    pub republished_event_id: EventId,
+    /// Where its entry stood before.
+    pub status_before: OutboxStatus,
+}
+
 /// Where an outbox entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum OutboxStatus {
     /// Committed, not yet with every subscribed queue.

@@ -18,6 +18,11 @@ pub fn schema(event_type: &str) -> Option<&'static str> {
     COMMITTED.iter().find(|(name, _)| *name == event_type).map(|(_, schema)| *schema)
 }
 
+/// What the schema of this event type calls itself, where there is one.
+pub fn id(event_type: &str) -> Option<String> {
+    schema(event_type).map(|_| format!("urn:belfry:schema:{event_type}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! The envelope of an event on a queue: CloudEvents 1.0, JSON format.
 
 use domain::id::EventId;
-use domain::{Event, Time, Trace};
+use domain::{Event, Time, Trace, schemas};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,6 +19,8 @@ struct Envelope {
     subject: String,
     time: Time,
     datacontenttype: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dataschema: Option<String>,
     aggregatetype: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     aggregateversion: Option<u64>,
@@ -51,6 +53,7 @@ pub fn write(event: &Event) -> Result<String, serde_json::Error> {
         subject: event.aggregate_id.clone(),
         time: event.occurred_at,
         datacontenttype: "application/json".to_owned(),
+        dataschema: schemas::id(&event.event_type),
         aggregatetype: event.aggregate_type.clone(),
         aggregateversion: event.version,
         recordedat: event.recorded_at,
@@ -114,6 +117,7 @@ mod tests {
         assert_eq!(body["id"], "e-1");
         assert_eq!(body["type"], "EntitlementGranted");
         assert_eq!(body["source"], "/belfry/Entitlement");
+        assert_eq!(body["dataschema"], "urn:belfry:schema:EntitlementGranted");
         assert_eq!(body["time"], "2026-01-31T12:00:00.000Z");
     }
 

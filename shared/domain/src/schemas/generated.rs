@@ -13,7 +13,9 @@ use serde_json::Value;
 
 use super::breakages::breakages;
 use crate::announcement::{ANNOUNCEMENT, Announcement};
+use crate::dead_letter::{DISCARDED, DeadLetterHandled, REDRIVE_REQUESTED, REDRIVEN, RedriveJob};
 use crate::entitlement::{EntitlementChanged, GRANTED, REVOKED};
+use crate::event::{OutboxRepublished, REPUBLISHED};
 use crate::routing::Routes;
 
 /// An event type, and what gives the schema of its payload.
@@ -24,6 +26,10 @@ const PAYLOADS: &[Payload] = &[
     (GRANTED, written::<EntitlementChanged>),
     (REVOKED, written::<EntitlementChanged>),
     (ANNOUNCEMENT, handed_in::<Announcement>),
+    (REDRIVEN, written::<DeadLetterHandled>),
+    (DISCARDED, written::<DeadLetterHandled>),
+    (REDRIVE_REQUESTED, written::<RedriveJob>),
+    (REPUBLISHED, written::<OutboxRepublished>),
 ];
 
 /// A payload that Belfry writes: readers find what serialising gives.
