@@ -3,9 +3,11 @@
 //! A list is one query per partition of the index and one batch get; in it a long body is cut, the letter itself has it
 //! whole.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
-use domain::dead_letter::{DeadLetter, DeadLetterFilter, Handled};
+use domain::dead_letter::{DeadLetter, DeadLetterFilter, Handled, PastFailure};
 use domain::{EventId, Time};
 use ledger::dead_letters::Order;
 use serde::Serialize;
@@ -16,7 +18,7 @@ use crate::Shared;
 use crate::asked::{InPath, InQuery};
 use crate::caller::{Allowed, Operate};
 use crate::error::{ApiError, Code, ErrorBody};
-use crate::page::{Paging, cursor};
+use crate::page::{Paging, cursor, place};
 
 /// How much of a body a list shows, in characters.
 const SHOWN: usize = 2_000;
@@ -43,11 +45,12 @@ pub async fn list_dead_letters(
     InQuery(filter): InQuery<ListFilter>,
     paging: Paging,
 ) -> Result<Json<DeadLetterList>, ApiError> {
+    place(paging.after.as_deref())?;
     let page = (Order::NewestFirst, paging.limit, paging.after.as_deref());
     let page = api.dead_letters.list(&api.commands.ledger, &filter.0, page).await?;
     let dead_letters = page.rows.into_iter().map(|letter| {
         let cut = letter.body.char_indices().nth(SHOWN).map(|(at, _)| at);
-        let mut view = DeadLetterView::of(letter);
+        let mut view = DeadLetterView { attributes: BTreeMap::new(), past: Vec::new(), ..DeadLetterView::of(letter) };
         if let Some(at) = cut {
             view.body.truncate(at);
             view.body_is_cut = true;
@@ -134,6 +137,13 @@ pub struct DeadLetterView {
     handled_by: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]
     handled_at: Option<Time>,
+    /// The message's attributes, which a redrive sends again; of one letter alone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    attributes: BTreeMap<String, String>,
+    /// How it failed before it was redriven; of one letter alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    past: Vec<PastFailure>,
     version: u64,
 }
 
@@ -155,6 +165,8 @@ impl DeadLetterView {
             created_at: letter.created_at,
             handled_by,
             handled_at,
+            attributes: letter.attributes,
+            past: letter.past,
             version: letter.version,
         }
     }

@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::announcement::{ANNOUNCEMENT, Announcement};
-use domain::id::Line;
+use domain::id::SourceName;
 use domain::routing::Routes;
 use domain::{Event, EventId, Fingerprint, Time, Trace, event_types};
 use ledger::Outcome;
@@ -67,13 +67,13 @@ pub struct HandedIn {
     event_id: EventId,
     /// What happened.
     #[schema(value_type = String)]
-    event_type: Line,
+    event_type: SourceName,
     /// The kind of thing it happened to.
     #[schema(value_type = String)]
-    aggregate_type: Line,
+    aggregate_type: SourceName,
     /// The thing it happened to.
     #[schema(value_type = String)]
-    aggregate_id: Line,
+    aggregate_id: SourceName,
     /// When; now, where it is not said.
     #[schema(value_type = Option<String>, format = DateTime)]
     occurred_at: Option<Time>,
@@ -159,9 +159,9 @@ impl HandedIn {
     fn into_event(self, actor: &str, trace: &Trace, now: Time) -> Event {
         Event {
             event_id: self.event_id,
-            event_type: self.event_type.into(),
-            aggregate_type: self.aggregate_type.into(),
-            aggregate_id: self.aggregate_id.into(),
+            event_type: self.event_type.to_string(),
+            aggregate_type: self.aggregate_type.to_string(),
+            aggregate_id: self.aggregate_id.to_string(),
             version: None,
             occurred_at: self.occurred_at.unwrap_or(now),
             recorded_at: now,

@@ -14,7 +14,7 @@ use crate::Shared;
 use crate::asked::InQuery;
 use crate::caller::{Allowed, Operate};
 use crate::error::{ApiError, ErrorBody};
-use crate::page::{Paging, cursor};
+use crate::page::{Paging, cursor, place};
 
 /// Outbox entries of one kind, oldest first.
 #[utoipa::path(
@@ -39,6 +39,7 @@ pub async fn list_outbox(
         Some("IN_FLIGHT") => Shelf::InFlight,
         _ => return Err(ApiError::field("status", "must be FAILED, OVERDUE or IN_FLIGHT")),
     };
+    place(paging.after.as_deref())?;
     let page = api.commands.events.on_shelf(&api.commands.ledger, shelf, paging.limit, paging.after.as_deref()).await?;
     // What the stream still has time for is PENDING, and not overdue.
     let on_time = Time::now().minus(api.grace);

@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::Time;
 
 use crate::asked::InQuery;
 use crate::error::ApiError;
@@ -51,4 +52,14 @@ fn read_cursor(cursor: &str) -> Result<String, ApiError> {
 /// The refusal of a cursor that no answer gave.
 pub fn bad_cursor() -> ApiError {
     ApiError::field("cursor", "must be a cursor that an answer gave")
+}
+
+/// Checks the place that a cursor of a list in time order holds: a time, and an id.
+pub fn place(after: Option<&str>) -> Result<(), ApiError> {
+    let is_place = |after: &str| {
+        let (time, id) = after.split_once('#')?;
+        (Time::parse(time).is_ok_and(|parsed| parsed.to_string() == time) && !id.is_empty() && id.is_ascii())
+            .then_some(())
+    };
+    after.map_or(Some(()), is_place).ok_or_else(bad_cursor)
 }

@@ -3,6 +3,8 @@
 //! A command: entry, event (the audit) and stored answer in one transaction. The changed entry wakes the relay through
 //! the stream; the sweeper is behind it. Consumers skip what they have done.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use domain::event::{OutboxRepublished, OutboxStatus, REPUBLISHED};
@@ -28,7 +30,8 @@ use crate::error::{ApiError, Code, ErrorBody};
     responses(
         (status = 200, body = Republished),
         (status = 404, body = ErrorBody),
-        (status = 409, description = "a sweeper is at it just now", body = ErrorBody),
+        (status = 409, description = "TOO_OLD: past the retention of processed marks", body = ErrorBody),
+        (status = 503, description = "CONTENDED: a sweeper is at it just now", body = ErrorBody),
     )
 )]
 pub async fn republish(
@@ -41,7 +44,8 @@ pub async fn republish(
     let request = keyed.with_body(&body.json)?;
     let event_id = EventId::parse(event_id).map_err(|_| unknown())?;
     let by = &keyed.caller.identity.subject;
-    let command = Republish { event_id, by, trace: &keyed.trace, events: &api.commands.events };
+    let command =
+        Republish { event_id, by, trace: &keyed.trace, events: &api.commands.events, marks_kept: api.marks_kept };
     api.execute("republish", &request, &command).await
 }
 
@@ -59,6 +63,7 @@ struct Republish<'a> {
     by: &'a str,
     trace: &'a Trace,
     events: &'a Events,
+    marks_kept: Duration,
 }
 
 impl Command for Republish<'_> {
@@ -78,8 +83,13 @@ impl Command for Republish<'_> {
 
     fn decide(&self, known: &Self::Known, fresh: &Fresh) -> Result<Decision, LedgerError> {
         let Some(entry) = known else { return Ok(Decision::Refuse(unknown().into_answer()?)) };
+        // Ends with the lease at the latest: not an answer to be kept for a day.
         if is_held(entry, fresh.now) {
-            let refusal = ApiError::new(Code::AlreadyHandled, "a sweeper is publishing it just now");
+            return Err(LedgerError::Contended { attempts: 1 });
+        }
+        // Without the marks, whoever has done it would do it again.
+        if entry.created_at.is_some_and(|created_at| created_at.plus(self.marks_kept) < fresh.now) {
+            let refusal = ApiError::new(Code::TooOld, "it is older than processed marks are kept");
             return Ok(Decision::Refuse(refusal.into_answer()?));
         }
         let event = Event {

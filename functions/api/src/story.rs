@@ -6,7 +6,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::dead_letter::{DeadLetter, dead_letter_id};
+use domain::dead_letter::{DeadLetter, REDRIVE_REQUESTED, dead_letter_id};
 use domain::event::OutboxStatus;
 use domain::notification::EventNotification;
 use domain::routing::{Queue, Routes};
@@ -78,6 +78,17 @@ pub async fn story(
     stages.extend(
         republished.rows.into_iter().map(|past| Stage::new(past.occurred_at, "REPUBLISHED", json!({"by": past.actor}))),
     );
+    if entry.event_type.as_deref() == Some(REDRIVE_REQUESTED) {
+        let job = (entry.aggregate_type.clone().unwrap_or_default(), entry.aggregate_id.clone().unwrap_or_default());
+        let parts = events.of_aggregate(ledger, &job, AUDIT, None).await?;
+        stages.extend(parts.rows.into_iter().map(|past| {
+            Stage::new(
+                past.occurred_at,
+                "JOB_PART",
+                json!({"part": past.payload["part"], "matched": past.payload["matched"]}),
+            )
+        }));
+    }
     // Stable: what has the same time stays in the order of cause and effect.
     stages.sort_by_key(|stage| stage.at);
     Ok(Json(Story {

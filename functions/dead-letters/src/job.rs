@@ -18,11 +18,15 @@ const PART: u16 = 100;
 
 impl DeadLetters {
     pub(crate) async fn go_on(&self, event: &Event) -> Result<Effect, Failure> {
-        let job = RedriveJob::parse(&event.payload).map_err(|error| Failure::Reject(format!("payload: {error}")))?;
+        let job = RedriveJob::parse(&event.payload)
+            .map_err(|error| Failure::Reject(format!("payload is no redrive job: {:?}", error.classify())))?;
         let (letters, next) = match &job.selection {
             Selection::Ids(ids) => self.chosen(ids, job.cursor.as_deref()).await?,
             Selection::Filter(filter) => self.matching(filter, job.cursor.as_deref()).await?,
         };
+        // A part that is repeated must not redrive what has failed again since it was asked for.
+        let letters: Vec<DeadLetter> =
+            letters.into_iter().filter(|letter| letter.created_at <= event.recorded_at).collect();
         let by = event.actor.as_deref().unwrap_or_default();
         let redriven = join_all(letters.iter().map(|letter| self.redrive_one(letter, by, event))).await;
         let redriven = redriven.into_iter().collect::<Result<Vec<bool>, _>>()?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use domain::dead_letter::{REDRIVE_REQUESTED, REDRIVEN};
 use domain::routing::{BadRouting, Queue, Routes};
-use ledger::{DeadLetters as Table, Events, Ledger};
+use ledger::{DeadLetters as Table, Events, Ledger, Processed};
 use messaging::{Consumer, Failure, Source};
 use runtime::{BadSetting, Metrics, Settings};
 
@@ -24,6 +24,7 @@ pub struct DeadLetters {
     sqs: aws_sdk_sqs::Client,
     metrics: Metrics,
     table: Table,
+    processed: Processed,
     events: Events,
     sources: Vec<Source>,
     marks_kept: Duration,
@@ -57,6 +58,7 @@ impl DeadLetters {
             sqs,
             metrics,
             table: Table::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
+            processed: Processed::new(settings.text("BELFRY_PROCESSED_TABLE")?, settings.processed_retention()?),
             events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
             sources,
             marks_kept: settings.processed_retention()?,

@@ -12,6 +12,13 @@ use crate::DeadLetters;
 /// What can be said of a message whose consumer said nothing.
 const REASON: &str = "died without a word: its consumer crashed, timed out or could not reach the dead letters";
 
+enum Recorded {
+    /// A dead letter is open that was not before.
+    Kept,
+    /// There is one already, or nothing is left to do.
+    Done,
+}
+
 impl DeadLetters {
     /// Records each message of a DLQ on its own; what cannot be recorded stays there and comes again.
     pub(crate) async fn record(&self, batch: &SqsEvent) -> SqsBatchResponse {
@@ -21,7 +28,8 @@ impl DeadLetters {
         for (message, recorded) in batch.records.iter().zip(recorded) {
             let message_id = message.message_id.clone().unwrap_or_default();
             match recorded {
-                Ok(()) => consumed.dead_letters += 1,
+                Ok(Recorded::Kept) => consumed.dead_letters += 1,
+                Ok(Recorded::Done) => consumed.duplicates += 1,
                 Err(error) => {
                     tracing::error!(message_id, %error, "dead letter not written, message comes back");
                     consumed.retried += 1;
@@ -35,11 +43,19 @@ impl DeadLetters {
         response
     }
 
-    async fn record_one(&self, message: &SqsMessage) -> Result<(), LedgerError> {
+    async fn record_one(&self, message: &SqsMessage) -> Result<Recorded, LedgerError> {
         let Some(source) = Source::of_dead(&self.sources, message) else {
             return Err(LedgerError::Refused { reason: "a dead letter queue of no known consumer".to_owned() });
         };
         let delivery = Delivery::parse(message, source).ok();
+        // Its consumer may have died after the commit, or another delivery may have got through.
+        if let Some(delivery) = &delivery {
+            let mark = self.processed.key(&source.consumer, &delivery.event.event_id);
+            if self.ledger().get(&mark).await?.is_some() {
+                tracing::warn!(event_id = %delivery.event.event_id, consumer = source.consumer, "dead, but processed");
+                return Ok(Recorded::Done);
+            }
+        }
         let given_up = given_up(message, source, delivery.as_ref(), REASON.to_owned());
         let kept = self.table.record(self.ledger(), &given_up).await?;
         tracing::error!(
@@ -49,6 +65,6 @@ impl DeadLetters {
             kept,
             "dead letter"
         );
-        Ok(())
+        Ok(if kept { Recorded::Kept } else { Recorded::Done })
     }
 }

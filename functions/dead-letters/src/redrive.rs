@@ -14,7 +14,8 @@ use crate::DeadLetters;
 impl DeadLetters {
     pub(crate) async fn redrive(&self, event: &Event) -> Result<Effect, Failure> {
         let handled = DeadLetterHandled::deserialize(&event.payload);
-        let handled = handled.map_err(|error| Failure::Reject(format!("payload: {error}")))?;
+        let handled =
+            handled.map_err(|error| Failure::Reject(format!("payload is no redrive: {:?}", error.classify())))?;
         let letter = self.table.get(self.ledger(), &handled.dead_letter_id).await?;
         let letter = letter.ok_or_else(|| Failure::Reject("the dead letter is gone".to_owned()))?;
         // A later version means that this redrive has arrived already: it failed again, or was handled since.

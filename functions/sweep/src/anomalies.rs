@@ -13,7 +13,7 @@ impl Sweep {
     pub(crate) async fn count_anomalies(&self) -> Result<Swept, LedgerError> {
         let now = Time::now();
         let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
-        // A mark of exactly the retention's age is still there, so a letter of that age can still be redriven.
+        // At least these: a letter that was given up on so long ago is of an event that is older still.
         let stale = DeadLetterFilter { until: Some(now.minus(self.marks_kept)), ..open.clone() };
         let (overdue, failed, open_dead_letters, stale_dead_letters) = tokio::try_join!(
             self.events.overdue(&self.ledger, now, u16::MAX),

@@ -47,8 +47,9 @@ impl Sweep {
             swept.published += relayed.published;
             swept.unpublished += relayed.unpublished;
             self.metrics.relayed("sweep", &relayed);
-            // Others claimed all of it, or nothing gets out now: the next run is soon enough.
-            if relayed.published == 0 {
+            // Others claimed all of it, or nothing gets out now: the next run is soon enough. Behind a full batch that is
+            // stuck there may be entries for other queues.
+            if relayed.published == 0 && overdue.len() < usize::from(self.batch) {
                 break;
             }
         }
@@ -92,7 +93,9 @@ impl Sweep {
                     relayed.unpublished += 1;
                     relayed.failed += u32::from(failed);
                 }
-                Ended::Lost => tracing::warn!(claim, "lease ended before the entry was finalised"),
+                Ended::Lost => {
+                    tracing::warn!(claim, "lease ended before the entry was finalised, or the answer was lost")
+                }
             }
         }
         tracing::info!(claim, claimed = claimed.len(), published = relayed.published, "overdue entries swept");
@@ -126,7 +129,9 @@ impl Sweep {
         let (event_id, reason) = (&event.event_id, error.to_string());
         tracing::warn!(%event_id, reason, "overdue entry did not get out");
         let delivered_to = published.delivered_to.clone();
-        let unpublished = Unpublished { now, reason, delivered_to, fate };
+        let counts = matches!(fate, UnpublishedFate::Counted(_) | UnpublishedFate::GivenUp);
+        let attempt_count = claimed.attempt_count + u32::from(counts);
+        let unpublished = Unpublished { now, reason, delivered_to, attempt_count, fate };
         let mine = self.events.mark_unpublished(&self.ledger, entry, &unpublished).await?;
         let failed = fate == UnpublishedFate::GivenUp;
         Ok(if mine { Ended::Unpublished { failed } } else { Ended::Lost })
@@ -137,7 +142,8 @@ impl Sweep {
         let reason = claimed.event.as_ref().err().map(ToString::to_string).unwrap_or_default();
         tracing::error!(event_id = %claimed.event_id, reason, "outbox entry cannot be read");
         let fate = UnpublishedFate::Unreadable;
-        let unpublished = Unpublished { now: Time::now(), reason, delivered_to: BTreeSet::new(), fate };
+        let (now, attempt_count) = (Time::now(), claimed.attempt_count);
+        let unpublished = Unpublished { now, reason, delivered_to: BTreeSet::new(), attempt_count, fate };
         let entry = (&claimed.event_id, Holder::Claim(claim));
         let mine = self.events.mark_unpublished(&self.ledger, entry, &unpublished).await?;
         Ok(if mine { Ended::Unpublished { failed: true } } else { Ended::Lost })

@@ -220,7 +220,7 @@ impl DeadLetter {
         self.since.plus(marks_kept) < now
     }
 
-    /// Redrives it: the dead letter as it stands then, and the event that makes it so.
+    /// Redrives it: the dead letter as it stands then.
     pub fn redrive(&self, by: &str, fresh: &Fresh, marks_kept: Duration) -> Result<Self, CannotHandle> {
         let redriven = self.handle(DeadLetterStatus::Redriven, by, fresh)?;
         if self.is_too_old(fresh.now, marks_kept) { Err(CannotHandle::TooOld) } else { Ok(redriven) }

@@ -74,6 +74,8 @@ ids! {
     PurchaseId,
     /// An event: a UUID v7 of ours, or the id that a source system gave it.
     EventId,
+    /// What a source calls the type of its event, or the kind or the id of what it happened to.
+    SourceName,
     /// A restaurant.
     RestaurantId,
     /// An agency.

@@ -3,6 +3,8 @@
 //! The index `listed` has one partition per status and spread, in the order in which the letters were given up on: what
 //! is open is found without reading what was handled long ago, and no single partition takes all writes.
 
+use std::collections::HashSet;
+
 use domain::Time;
 use domain::dead_letter::{DeadLetter, DeadLetterFilter, DeadLetterStatus, GivenUp};
 use domain::id::compose;
@@ -114,8 +116,11 @@ impl DeadLetters {
         let next = listed.last().filter(|_| more).map(|last| last.listed_at.clone());
         let keys: Vec<Key> = listed.iter().map(|listed| self.key(&listed.dead_letter_id)).collect();
         let found = ledger.get_all(&keys).await?;
-        let rows = listed.iter().map(|listed| self.among(&found, &listed.dead_letter_id));
-        Ok(Page { rows: rows.filter_map(Result::transpose).collect::<Result<_, _>>()?, next })
+        let rows = listed.iter().map(|listed| self.among(&found, &listed.dead_letter_id)).filter_map(Result::transpose);
+        let mut rows: Vec<DeadLetter> = rows.collect::<Result<_, _>>()?;
+        // The index lags: what it lists may have been handled since.
+        rows.retain(|letter| filter.status.is_none_or(|status| status == letter.status));
+        Ok(Page { rows, next })
     }
 
     /// How many match.
@@ -139,6 +144,9 @@ impl DeadLetters {
         if order == Order::NewestFirst {
             listed.reverse();
         }
+        // A letter that changes its status between two queries is found by both.
+        let mut seen = HashSet::new();
+        listed.retain(|listed| seen.insert(listed.dead_letter_id));
         listed.truncate(limit);
         Ok(listed)
     }
@@ -151,20 +159,19 @@ impl DeadLetters {
         partition: String,
         (order, limit, after): (Order, usize, Option<&str>),
     ) -> Result<Vec<Listed>, LedgerError> {
-        // `~` sorts behind everything that a time begins with.
         let (low, high) = bounds(filter, order, after);
         let mut conditions = Vec::new();
         let mut values = vec![(":listed", text(&partition)), (":low", text(low)), (":high", text(high))];
         let mut names = Vec::new();
-        for (name, value, condition) in [
-            ("queue", &filter.queue, "#queue = :queue"),
-            ("event_type", &filter.event_type, "#event_type = :event_type"),
-            ("reason", &filter.reason, "contains(#reason, :reason)"),
+        for (name, placeholder, value, condition) in [
+            ("queue", ":queue", &filter.queue, "#queue = :queue"),
+            ("event_type", ":event_type", &filter.event_type, "#event_type = :event_type"),
+            ("reason", ":reason", &filter.reason, "contains(#reason, :reason)"),
         ] {
             if let Some(value) = value {
                 conditions.push(condition);
                 names.push(name);
-                values.push((placeholder(name), text(value)));
+                values.push((placeholder, text(value)));
             }
         }
         let mut found = Vec::new();
@@ -206,17 +213,10 @@ impl DeadLetters {
     }
 }
 
-fn placeholder(name: &str) -> &'static str {
-    match name {
-        "queue" => ":queue",
-        "event_type" => ":event_type",
-        _ => ":reason",
-    }
-}
-
 /// The part of a partition that a list may still show, both ends included. The text of a place is a time, a separator
 /// and an id: what is smaller than a bare time lies before it, and a cursor's own place is left out by its neighbours.
 fn bounds(filter: &DeadLetterFilter, order: Order, after: Option<&str>) -> (String, String) {
+    // `~` sorts behind everything that a time begins with.
     let mut low = filter.since.map_or_else(|| "0".to_owned(), |since| since.to_string());
     let mut high = filter.until.map_or_else(|| "~".to_owned(), |until| until.to_string());
     match (order, after) {

@@ -19,9 +19,6 @@ use crate::item::{Item, Key, from_item, text, to_item};
 use crate::outbox::Shelf;
 use crate::read::Page;
 
-/// How long the stream has to publish an entry before the sweeper looks at it.
-pub const STREAM_GRACE: Duration = Duration::from_secs(60);
-
 /// The table.
 #[derive(Debug, Clone)]
 pub struct Events {
@@ -91,7 +88,7 @@ struct IdRow {
 impl Events {
     /// The table of this name.
     pub fn new(table: impl Into<String>) -> Self {
-        Self { table: table.into(), grace: STREAM_GRACE }
+        Self { table: table.into(), grace: Duration::from_secs(60) }
     }
 
     /// The same, with another time for the stream to publish an entry before the sweeper looks at it.
@@ -135,7 +132,8 @@ impl Events {
             occurred_at: row.occurred_at,
             recorded_at: row.created_at,
             actor: row.actor,
-            traceparent: row.traceparent,
+            // A broken trace context is no reason to lose an event.
+            traceparent: row.traceparent.as_deref().and_then(|text| Trace::parse(text).ok()),
             payload,
         })
     }
@@ -201,7 +199,7 @@ struct StoredEvent {
     occurred_at: Time,
     created_at: Time,
     actor: Option<String>,
-    traceparent: Option<Trace>,
+    traceparent: Option<String>,
     payload: String,
 }
 
@@ -212,7 +210,11 @@ impl Events {
             event_type: event.event_type.clone(),
             aggregate_type: event.aggregate_type.clone(),
             aggregate_id: event.aggregate_id.clone(),
-            aggregate: compose(&[&event.aggregate_type, &event.aggregate_id]),
+            // What sources hand in has histories of its own: nobody can write into the audit of an aggregate of ours.
+            aggregate: match content {
+                None => compose(&[&event.aggregate_type, &event.aggregate_id]),
+                Some(_) => compose(&["HANDED_IN", &event.aggregate_type, &event.aggregate_id]),
+            },
             // Versions order an aggregate's own events exactly; the clock orders what sources hand in.
             sequence: event.version.map_or_else(|| event.recorded_at.to_string(), |version| format!("{version:020}")),
             version: event.version,

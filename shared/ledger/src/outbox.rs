@@ -62,8 +62,6 @@ pub enum Standing {
     Open {
         /// The queues that have it already.
         delivered_to: BTreeSet<String>,
-        /// How many attempts have counted.
-        attempt_count: u32,
     },
     /// It is published, in a sweeper's hands, an operator's case, or gone: not for the stream to publish.
     Settled,
@@ -96,6 +94,8 @@ pub struct Unpublished {
     pub reason: String,
     /// The queues that have it.
     pub delivered_to: BTreeSet<String>,
+    /// How many attempts have counted now.
+    pub attempt_count: u32,
     /// What becomes of the entry.
     pub fate: UnpublishedFate,
 }
@@ -207,7 +207,7 @@ struct AttemptsRow {
 
 impl AttemptsRow {
     fn open(self) -> Standing {
-        Standing::Open { delivered_to: self.delivered_to, attempt_count: self.attempt_count }
+        Standing::Open { delivered_to: self.delivered_to }
     }
 }
 
@@ -238,7 +238,11 @@ impl Events {
             // An entry that is gone has been published and has outlived its retention.
             None => Standing::Settled,
             Some(item) => match from_item::<StandingRow>(&self.table, item.clone()) {
-                Ok(StandingRow { status: OutboxStatus::Pending, attempts }) => attempts.open(),
+                // What a queue has refused before is the sweeper's: a batch that comes back at once must not use its
+                // attempts up.
+                Ok(StandingRow { status: OutboxStatus::Pending, attempts }) if attempts.attempt_count == 0 => {
+                    attempts.open()
+                }
                 Ok(_) => Standing::Settled,
                 // A status that this build cannot read is not known to be PUBLISHED: at worst a second message.
                 Err(_) => AttemptsRow::default().open(),
@@ -298,10 +302,9 @@ impl Events {
             (":now", text(unpublished.now)),
             (":holder", held),
         ];
-        if matches!(unpublished.fate, UnpublishedFate::Counted(_) | UnpublishedFate::GivenUp) {
-            set.push_str(", attempt_count = attempt_count + :one");
-            values.push((":one", number(1)));
-        }
+        // The number itself and not one more: a lost answer must not count the attempt twice.
+        set.push_str(", attempt_count = :attempts");
+        values.push((":attempts", number(unpublished.attempt_count)));
         let mut expression = format!("{set} REMOVE {UNLOCK}");
         if !unpublished.delivered_to.is_empty() {
             expression.push_str(" ADD delivered_to :delivered");
@@ -351,7 +354,8 @@ impl Events {
             ],
         };
         let Some(item) = ledger.change(&self.key(event_id), &change).await? else { return Ok(None) };
-        let attempts = from_item::<AttemptsRow>(&self.table, item.clone())?;
+        // Claimed it is, whatever it looks like: what cannot be read is for its holder to give up.
+        let attempts = from_item::<AttemptsRow>(&self.table, item.clone()).unwrap_or_default();
         Ok(Some(Claimed {
             event_id: event_id.clone(),
             event: self.parse(item),

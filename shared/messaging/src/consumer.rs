@@ -258,7 +258,7 @@ impl Consumer {
         let given_up = given_up(message, source, delivery, reason);
         let kept = self.dead_letters.record(&self.ledger, &given_up).await?;
         tracing::error!(dead_letter_id = %given_up.dead_letter_id(), reason = given_up.reason, kept, "dead letter");
-        Ok(Done::DeadLetter)
+        Ok(if kept { Done::DeadLetter } else { Done::Duplicate })
     }
 
     /// Makes the message visible again after its backoff and not when the queue's own timeout ends, which leaves room

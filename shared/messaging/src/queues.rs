@@ -126,7 +126,8 @@ fn attributes(parcel: &Parcel<'_>) -> BTreeMap<&'static str, String> {
     if let Some(audience) = parcel.queue.audience() {
         attributes.insert("recipient_type", audience.to_string());
         for group in ["restaurant_id", "agency_id"] {
-            if let Some(id) = event.payload.get(group).and_then(|id| id.as_str()) {
+            // A queue refuses an attribute that is empty.
+            if let Some(id) = event.payload.get(group).and_then(|id| id.as_str()).filter(|id| !id.is_empty()) {
                 attributes.insert(group, id.to_owned());
             }
         }

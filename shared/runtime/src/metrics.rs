@@ -133,7 +133,7 @@ struct RelayMetrics {
     not_relayed: u32,
     outbox_failed: u32,
     #[metrics(unit = Millisecond)]
-    relay_lag: Duration,
+    relay_lag: Option<Duration>,
 }
 
 #[metrics(emf::dimension_sets = [[]], rename_all = "PascalCase")]
@@ -190,7 +190,7 @@ impl Metrics {
             relayed: relayed.published,
             not_relayed: relayed.unpublished,
             outbox_failed: relayed.failed,
-            relay_lag: relayed.lag.iter().max().copied().unwrap_or_default(),
+            relay_lag: relayed.lag.iter().max().copied(),
         };
         drop(entry.append_on_drop(self.sink.clone()));
     }

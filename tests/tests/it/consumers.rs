@@ -88,9 +88,12 @@ async fn a_broken_invariant_names_itself_in_the_reason() {
     let mut reasons: Vec<String> = stack.column("dead-letters", "reason").await;
     reasons.iter_mut().for_each(|reason| reason.truncate(40));
     assert_eq!(reasons.len(), 4, "{reasons:?}");
-    for expected in
-        ["no route from Unrouted", "payload field user_id is missing", "template EntitlementRevoked/CUSTOMER", "unknown specversion"]
-    {
+    for expected in [
+        "no route from Unrouted",
+        "payload field user_id is missing",
+        "template EntitlementRevoked/CUSTOMER",
+        "unknown specversion",
+    ] {
         assert!(reasons.iter().any(|reason| reason.contains(expected)), "{expected}: {reasons:?}");
     }
 }

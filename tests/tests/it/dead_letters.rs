@@ -229,6 +229,22 @@ async fn what_died_without_a_word_is_recorded_and_unique_by_event() {
 }
 
 #[tokio::test]
+async fn what_died_after_it_was_done_is_no_dead_letter() {
+    let stack = given_up(1).await;
+    let operator = stack.operator().await;
+    let letter = letters(&operator, "").await.remove(0);
+    let path = format!("/v1/dead-letters/{}", letter["dead_letter_id"].as_str().expect("an id"));
+    operator.order(&format!("{path}/redrive"), "r").await;
+    stack.idle().await;
+    assert_eq!(stack.count("notifications").await, 1);
+    // The first delivery turns up in the DLQ after all.
+    stack.inject("fanout-customer-dlq", letter["body"].as_str().expect("a body")).await;
+    stack.idle().await;
+    assert_eq!(operator.get(&path).await.json()["status"], "REDRIVEN");
+    assert!(letters(&operator, "?status=OPEN").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_consumer_that_cannot_reach_the_dead_letters_leaves_the_message_to_its_queue() {
     let settings = [("BELFRY_BACKOFF_BASE".to_owned(), "1ms".to_owned())].into();
     let stack = Stack::behind_a_proxy_with(Options { settings, ..Options::default() }).await;

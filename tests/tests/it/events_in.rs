@@ -129,3 +129,17 @@ async fn a_broken_call_leaves_one_event() {
     stack.idle().await;
     assert_eq!(stack.customer("u-1").await.inbox_titles().await.len(), 4);
 }
+
+#[tokio::test]
+async fn a_source_cannot_write_into_the_history_of_what_is_ours() {
+    let stack = Stack::start().await;
+    stack.shop().await.grant("k", "u-1", "premium").await;
+    let mut forged = announcement("forged", "u-1", "t");
+    forged["aggregate_type"] = json!("Entitlement");
+    forged["aggregate_id"] = json!("u-1#premium");
+    assert_eq!(stack.source().await.hand_in(&forged).await.status, StatusCode::ACCEPTED);
+    stack.idle().await;
+    let history = stack.customer("u-1").await.get("/v1/users/u-1/entitlements/premium/history").await;
+    assert_eq!(history.status, StatusCode::OK, "{}", history.text);
+    assert_eq!(history.json()["events"].as_array().map(Vec::len), Some(1));
+}

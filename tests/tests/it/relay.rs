@@ -145,3 +145,16 @@ async fn a_queue_that_refuses_everything_for_a_while_gets_everything_in_the_end(
     assert_eq!(stack.count("notifications").await, 100, "all delivered, without an operator");
     assert_eq!(stack.count("dead-letters").await, 0);
 }
+
+#[tokio::test]
+async fn past_the_marks_retention_a_republication_is_refused() {
+    let stack = Stack::start().await;
+    hand_in(&stack, 0..1).await;
+    stack.idle().await;
+    let long_ago = domain::Time::now().minus(std::time::Duration::from_secs(30 * 86_400 + 1)).to_string();
+    let update = stack.dynamodb().await.update_item().table_name("belfry-events");
+    let update = update.key("event_id", AttributeValue::S("e-0".to_owned())).update_expression("SET created_at = :old");
+    update.expression_attribute_values(":old", AttributeValue::S(long_ago)).send().await.expect("it is old now");
+    let refused = stack.operator().await.order("/v1/outbox/e-0/republish", "r").await;
+    assert_eq!((refused.status, refused.code().as_str()), (StatusCode::CONFLICT, "TOO_OLD"));
+}

@@ -69,7 +69,7 @@ async fn a_live_lease_is_respected_and_an_ended_one_is_taken_over() {
     assert!(held[0]["locked_by"].is_string() && held[0]["lease_until"].is_string(), "{}", held[0]);
     assert_eq!(stack.sweep().await, 0, "the lease runs");
     let refused = operator.order("/v1/outbox/e-0/republish", "r").await;
-    assert_eq!(refused.code(), "ALREADY_HANDLED", "{}", refused.text);
+    assert_eq!(refused.code(), "CONTENDED", "{}", refused.text);
 
     end_lease(&stack).await;
     assert_eq!(stack.sweep().await, 1, "the lease has ended");
