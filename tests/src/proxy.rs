@@ -63,7 +63,15 @@ impl Shared {
 #[derive(Debug, Default)]
 struct Counts {
     calls: HashMap<String, usize>,
-    faults: HashMap<String, VecDeque<Fault>>,
+    plans: Vec<Plan>,
+}
+
+/// What happens to the next calls of an operation that have this text in their body.
+#[derive(Debug)]
+struct Plan {
+    operation: String,
+    text: String,
+    faults: VecDeque<Fault>,
 }
 
 impl Proxy {
@@ -89,16 +97,21 @@ impl Proxy {
 
     /// Breaks the next calls of an operation, one fault each.
     pub fn break_next(&self, operation: &str, faults: &[Fault]) {
-        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.faults.entry(operation.to_owned()).or_default().extend(faults);
+        self.break_next_with(operation, "", faults);
+    }
+
+    /// The same, of those calls alone that have `text` in their body: a table, a queue, a status.
+    pub fn break_next_with(&self, operation: &str, text: &str, faults: &[Fault]) {
+        let faults = faults.iter().copied().collect();
+        let plan = Plan { operation: operation.to_owned(), text: text.to_owned(), faults };
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).plans.push(plan);
     }
 
     /// Breaks one call after `before` calls of the operation have passed.
     pub fn break_after(&self, operation: &str, before: usize, fault: Fault) {
-        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let faults = state.faults.entry(operation.to_owned()).or_default();
-        faults.extend(std::iter::repeat_n(Fault::None, before));
-        faults.push_back(fault);
+        let mut faults = vec![Fault::None; before];
+        faults.push(fault);
+        self.break_next(operation, &faults);
     }
 
     /// Returns when a call is held.
@@ -108,7 +121,7 @@ impl Proxy {
 
     /// Breaks nothing any more.
     pub fn mend(&self) {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).faults.clear();
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).plans.clear();
     }
 
     /// How often an operation was called so far.
@@ -130,7 +143,9 @@ async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
     let fault = {
         let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state.calls.entry(operation.clone()).or_default() += 1;
-        state.faults.get_mut(&operation).and_then(VecDeque::pop_front)
+        let text = std::str::from_utf8(&body).unwrap_or_default();
+        let is_meant = |plan: &&mut Plan| plan.operation == operation && text.contains(&plan.text);
+        state.plans.iter_mut().filter(is_meant).find_map(|plan| plan.faults.pop_front())
     };
     match fault {
         None | Some(Fault::None) => forward(&shared, headers, body).await,
