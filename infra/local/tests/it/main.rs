@@ -1,5 +1,8 @@
 //! The real binary, killed and started again.
 
+mod announced;
 mod belfry;
 mod crash;
+mod crash_delivery;
 mod process;
+mod world;

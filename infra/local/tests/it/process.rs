@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use serde_json::json;
 
 use crate::belfry::{Belfry, Environment, call, command, token};
+use crate::world::template;
 
 /// What the engine's line tells a host to use.
 fn engine_environment(engine: &Belfry) -> Vec<(String, String)> {
@@ -54,11 +55,11 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
     let environment = engine_environment(&engine);
     let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
     // A message that a killed consumer held comes back when its visibility ends; three minutes of that are too long.
-    let template = concat!(env!("CARGO_TARGET_TMPDIR"), "/short-visibility.yaml");
-    let deployed = include_str!("../../../template.yaml");
-    let short = deployed.replace("Timeout: 30", "Timeout: 2").replace("VisibilityTimeout: 180", "VisibilityTimeout: 2");
-    std::fs::write(template, short).expect("a template");
-    let arguments = ["--port", "0", "--template", template];
+    let template = template(
+        "short-visibility",
+        &[("VisibilityTimeout: 180", "VisibilityTimeout: 2"), ("Timeout: 30", "Timeout: 2")],
+    );
+    let arguments = ["--port", "0", "--template", &template];
     let rounds = 6;
     for round in 0..rounds {
         let host = Belfry::start(&arguments, &environment);

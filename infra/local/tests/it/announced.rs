@@ -1,0 +1,81 @@
+//! Three announcements to one customer, handed in together, and what is there once they have reached her.
+
+use std::sync::LazyLock;
+
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use tests::Fault;
+
+use crate::belfry::{Belfry, call, token};
+use crate::world::{Point, World, template};
+
+/// More than one, so that a batch can be caught half done.
+const EVENTS: [&str; 3] = ["e-0", "e-1", "e-2"];
+
+/// How many cells run side by side: most of the time they wait for a message to become visible again.
+const SIDE_BY_SIDE: usize = 8;
+
+/// What a killed consumer held comes back when its visibility ends; three minutes of that are too long. The function's
+/// timeout, which must not be longer, leaves room for the ledger's patience.
+pub const SHORT: [(&str, &str); 2] =
+    [("VisibilityTimeout: 180", "VisibilityTimeout: 3"), ("      Timeout: 30", "      Timeout: 3")];
+
+/// The deployed template, but for that.
+pub static IMPATIENT: LazyLock<String> = LazyLock::new(|| template("impatient", &SHORT));
+
+/// Runs a cell for each of the points, killed before the call and after it.
+pub async fn killed_at(points: &[Point], cell: impl AsyncFn(Point, Fault)) {
+    let cells = points.iter().flat_map(|point| [(*point, Fault::HeldBefore), (*point, Fault::HeldAfter)]);
+    let cells = futures_util::stream::iter(cells);
+    cells.for_each_concurrent(SIDE_BY_SIDE, async |(point, fault)| cell(point, fault).await).await;
+}
+
+impl World {
+    /// Hands the announcements in.
+    pub async fn announce(&self, host: &Belfry) {
+        let source = json!({"sub": "source", "user_type": "ADMIN_USER", "scopes": ["events:write"]});
+        let event = |id: &str| {
+            json!({
+                "event_id": id, "event_type": "Announcement", "aggregate_type": "Notice", "aggregate_id": id,
+                "payload": {"title": title(id), "body": "b", "audience": "CUSTOMER", "user_id": "u"},
+            })
+        };
+        let events = Value::from(EVENTS.map(event).to_vec());
+        let answer = self.post(host, source, "/v1/events", "k", &events).await.expect("an answer");
+        assert_eq!(answer.0, 202, "{}: {}", self.cell, answer.1);
+    }
+
+    /// Every event is published, every consumer has processed each of its events, and the customer was told of each
+    /// announcement once.
+    pub async fn all_told_once(&self, host: &Belfry) {
+        let cell = &self.cell;
+        let events = self.rows("events", ["event_id", "event_type", "status", "unpublished"]).await;
+        for [id, _, status, shelf] in &events {
+            assert_eq!((status.as_str(), shelf.as_str()), ("PUBLISHED", ""), "{cell}: {id}");
+        }
+        let consumer = |kind: &str| if kind == "Announcement" { "fanout:CUSTOMER" } else { "redrives" };
+        let mark = |[id, kind, ..]: &[String; 4]| [consumer(kind).to_owned(), id.clone()];
+        let mut marks: Vec<_> = events.iter().map(mark).collect();
+        marks.sort();
+        assert_eq!(self.rows("processed", ["consumer", "event_id"]).await, marks, "{cell}: marks");
+        let told = EVENTS.map(|id| [id.to_owned()]);
+        assert_eq!(self.rows("event-notifications", ["event_id"]).await, told, "{cell}: event notifications");
+        assert_eq!(self.rows("notifications", ["event_id"]).await, told, "{cell}: notifications");
+        let customer = token(&self.client, host.url(), json!({"sub": "u", "user_type": "CUSTOMER"})).await;
+        let inbox = self.client.get(format!("{}/v1/inbox", host.url())).bearer_auth(&customer);
+        let inbox = call(&self.client, inbox).await;
+        let titles = inbox["notifications"].as_array().expect("a list").iter().map(|told| &told["title"]);
+        let mut titles: Vec<&str> = titles.map(|title| title.as_str().expect("text")).collect();
+        titles.sort_unstable();
+        assert_eq!(titles, EVENTS.map(title), "{cell}: the inbox");
+    }
+
+    /// The dead letters: of which event, and where they stand.
+    pub async fn dead_letters(&self) -> Vec<[String; 3]> {
+        self.rows("dead-letters", ["event_id", "status", "version"]).await
+    }
+}
+
+fn title(event_id: &str) -> String {
+    format!("News {event_id}")
+}

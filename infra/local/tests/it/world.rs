@@ -1,0 +1,150 @@
+//! Engines that outlive the hosts in front of them, and a proxy before each, to catch a host at one of its calls.
+
+use std::time::Duration;
+
+use engine::{Engine, Ports};
+use serde_json::{Value, json};
+use tests::{Fault, Proxy};
+
+use crate::belfry::{Belfry, call, token};
+
+/// Long enough for any machine; only a test that has failed waits for so long.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An await point of a function: the operation that it calls, a text in the call's body that tells it from others of
+/// the kind, and how many of those pass before.
+#[derive(Debug, Clone, Copy)]
+pub struct Point {
+    pub operation: &'static str,
+    pub text: &'static str,
+    pub before: usize,
+}
+
+impl Point {
+    pub const fn new(operation: &'static str, text: &'static str, before: usize) -> Self {
+        Self { operation, text, before }
+    }
+}
+
+/// Switches the stream mapping off.
+pub const STREAM_OFF: (&str, &str) =
+    ("            Stream: !GetAtt", "            Enabled: false\n            Stream: !GetAtt");
+
+/// A copy of the deployed template with these replacements, and its path.
+pub fn template(name: &str, replacements: &[(&str, &str)]) -> String {
+    let mut template = include_str!("../../../template.yaml").to_owned();
+    for (from, to) in replacements {
+        assert!(template.contains(from), "the template has {from}");
+        template = template.replace(from, to);
+    }
+    let path = format!("{}/{name}.yaml", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&path, template).expect("a template");
+    path
+}
+
+/// What stays while hosts come and go.
+pub struct World {
+    /// What the test is about, for its messages.
+    pub cell: String,
+    pub client: reqwest::Client,
+    pub dynamodb: Proxy,
+    pub sqs: Proxy,
+    engine: Engine,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+impl World {
+    /// A world whose hosts run this template with these settings.
+    pub async fn new(cell: String, template: &str, settings: &[(&str, &str)]) -> Self {
+        let engine = Engine::start(Ports::default()).await.expect("engines");
+        let dynamodb = Proxy::start(engine.dynamodb_url()).await;
+        let sqs = Proxy::start(engine.sqs_url()).await;
+        let endpoints = [("AWS_ENDPOINT_URL_DYNAMODB", dynamodb.url()), ("AWS_ENDPOINT_URL_SQS", sqs.url())];
+        let environment = endpoints.iter().chain(settings);
+        let environment = environment.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let arguments = ["--port", "0", "--template", template].map(str::to_owned).into();
+        let client = reqwest::Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE * 2);
+        let client = client.build().expect("a client");
+        Self { cell, client, dynamodb, sqs, engine, arguments, environment }
+    }
+
+    /// Starts a host. On a thread of its own, because it waits while the proxies have to serve the new process.
+    pub async fn host(&self) -> Belfry {
+        let (arguments, environment) = (self.arguments.clone(), self.environment.clone());
+        let start = move || Belfry::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &environment);
+        tokio::task::spawn_blocking(start).await.expect("a host")
+    }
+
+    /// Plans to hold the host at this point.
+    pub fn hold(&self, point: Point, fault: Fault) {
+        let mut faults = vec![Fault::None; point.before];
+        faults.push(fault);
+        // No operation is of both.
+        self.dynamodb.break_next_with(point.operation, point.text, &faults);
+        self.sqs.break_next_with(point.operation, point.text, &faults);
+    }
+
+    /// Returns when the host is held.
+    pub async fn held(&self) {
+        let held = async {
+            tokio::select! {
+                () = self.dynamodb.held() => {}
+                () = self.sqs.held() => {}
+            }
+        };
+        tokio::time::timeout(PATIENCE, held).await.unwrap_or_else(|_| panic!("{}: never came there", self.cell));
+    }
+
+    /// Breaks nothing any more.
+    pub fn mend(&self) {
+        self.dynamodb.mend();
+        self.sqs.mend();
+    }
+
+    /// Posts as somebody with these claims; nothing where the host is gone before it has answered.
+    pub async fn post(
+        &self,
+        host: &Belfry,
+        claims: Value,
+        path: &str,
+        key: &str,
+        body: &Value,
+    ) -> Option<(u16, String)> {
+        let token = token(&self.client, host.url(), claims).await;
+        let request = self.client.post(format!("{}{path}", host.url())).bearer_auth(token);
+        let response = request.header("idempotency-key", key).json(body).send().await.ok()?;
+        Some((response.status().as_u16(), response.text().await.ok()?))
+    }
+
+    /// Returns when every stream and queue is drained.
+    pub async fn idle(&self, host: &Belfry) {
+        let idle = self.client.get(format!("{}/local/idle?timeout={}", host.url(), PATIENCE.as_secs()));
+        assert_eq!(call(&self.client, idle).await, json!({"idle": true}), "{}", self.cell);
+    }
+
+    /// All items of a table, in DynamoDB's own JSON, straight from the engine.
+    pub async fn scan(&self, table: &str) -> Vec<Value> {
+        let body = json!({"TableName": format!("belfry-{table}"), "ConsistentRead": true});
+        let request = self.client.post(self.engine.dynamodb_url()).body(body.to_string());
+        let request = request
+            .header("x-amz-target", "DynamoDB_20120810.Scan")
+            .header("content-type", "application/x-amz-json-1.0")
+            .header(
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+            )
+            .header("x-amz-date", "20260101T000000Z");
+        let answer = call(&self.client, request).await;
+        answer["Items"].as_array().expect("items").clone()
+    }
+
+    /// The same, of each item these texts and numbers alone, sorted; what it does not have is empty.
+    pub async fn rows<const N: usize>(&self, table: &str, attributes: [&str; N]) -> Vec<[String; N]> {
+        let value = |typed: &Value| typed.as_object()?.values().next()?.as_str().map(str::to_owned);
+        let row = |item: &Value| attributes.map(|name| value(&item[name]).unwrap_or_default());
+        let mut rows: Vec<_> = self.scan(table).await.iter().map(row).collect();
+        rows.sort();
+        rows
+    }
+}
