@@ -76,6 +76,11 @@ impl World {
     }
 }
 
+/// A dead letter for each announcement, standing so.
+pub fn one_each(status: &str, version: u32) -> Vec<[String; 3]> {
+    EVENTS.map(|id| [id.to_owned(), status.to_owned(), version.to_string()]).to_vec()
+}
+
 fn title(event_id: &str) -> String {
     format!("News {event_id}")
 }
