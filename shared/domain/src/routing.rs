@@ -7,38 +7,19 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{Audience, dead_letter};
+
+pub use route::{BadField, Group, Route, Who};
+
+mod route;
 
 /// All routes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Routes {
     route: Vec<Route>,
-}
-
-/// Who of one audience hears of one event type, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Route {
-    /// The event type.
-    pub event_type: String,
-    /// The audience.
-    pub audience: Audience,
-    /// Who of the audience.
-    pub who: Who,
-    /// One person's reading marks it read for the whole group.
-    pub shared_read: bool,
-    /// It can be acted on.
-    pub actionable: bool,
-}
-
-/// Who of an audience is meant.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Who {
-    /// The one user whom this field of the payload names.
-    User(String),
 }
 
 /// A consumer's queue.
@@ -108,7 +89,7 @@ impl Queue {
     }
 }
 
-/// The routing file says something twice, or cannot be read.
+/// The routing file cannot be read, or says what cannot be meant.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRouting {
     /// Not the shape of a routing file; the message names the line.
@@ -121,6 +102,16 @@ pub enum BadRouting {
         event_type: String,
         /// The audience.
         audience: Audience,
+    },
+    /// A route that does not fit together.
+    #[error("routing.toml: {event_type} to {audience}: {problem}")]
+    Misfit {
+        /// The event type.
+        event_type: String,
+        /// The audience.
+        audience: Audience,
+        /// What does not fit.
+        problem: &'static str,
     },
 }
 
@@ -137,8 +128,12 @@ impl Routes {
         let routes: Self = toml::from_str(file)?;
         let mut seen = BTreeSet::new();
         for route in &routes.route {
-            if !seen.insert((&route.event_type, route.audience)) {
-                return Err(BadRouting::Twice { event_type: route.event_type.clone(), audience: route.audience });
+            let (event_type, audience) = (route.event_type.clone(), route.audience);
+            if !seen.insert((&route.event_type, audience)) {
+                return Err(BadRouting::Twice { event_type, audience });
+            }
+            if let Some(problem) = route.misfit() {
+                return Err(BadRouting::Misfit { event_type, audience, problem });
             }
         }
         Ok(routes)
@@ -151,12 +146,12 @@ impl Routes {
 
     /// Whether anybody hears of this event type.
     pub fn knows(&self, event_type: &str) -> bool {
-        self.queues(event_type).next().is_some()
+        self.route.iter().any(|route| route.event_type == event_type)
     }
 
-    /// The queues that are subscribed to this event type.
-    pub fn queues(&self, event_type: &str) -> impl Iterator<Item = Queue> {
-        let told = self.route.iter().filter(move |route| route.event_type == event_type);
+    /// The queues that are subscribed to this event; its payload decides where a route leaves that open.
+    pub fn queues(&self, event_type: &str, payload: &Value) -> impl Iterator<Item = Queue> {
+        let told = self.route.iter().filter(move |route| route.event_type == event_type && route.concerns(payload));
         let subscribed = SUBSCRIPTIONS.into_iter().filter(move |(subscribed, _)| *subscribed == event_type);
         told.map(|route| Queue::Fanout(route.audience)).chain(subscribed.map(|(_, queue)| queue))
     }
@@ -174,28 +169,4 @@ impl Routes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_routing_file_of_this_build_is_readable() {
-        let routes = Routes::load().expect("routes");
-        let route = routes.route("EntitlementGranted", Audience::Customer).expect("a route");
-        assert_eq!(route.who, Who::User("user_id".to_owned()));
-        assert_eq!(routes.queues("EntitlementGranted").collect::<Vec<_>>(), [Queue::Fanout(Audience::Customer)]);
-        assert_eq!(routes.queues("NobodyKnowsThis").count(), 0);
-    }
-
-    #[test]
-    fn a_mistake_names_its_line() {
-        let file = "[[route]]\nevent_type = \"E\"\naudience = \"NOBODY\"\n";
-        let problem = Routes::parse(file).expect_err("an unknown audience").to_string();
-        assert!(problem.contains("line 3"), "{problem}");
-    }
-
-    #[test]
-    fn a_route_given_twice_is_refused() {
-        let route = "[[route]]\nevent_type = \"E\"\naudience = \"CUSTOMER\"\nwho = { user = \"u\" }\nshared_read = false\nactionable = false\n";
-        assert!(matches!(Routes::parse(&format!("{route}{route}")), Err(BadRouting::Twice { .. })));
-    }
-}
+mod tests;
