@@ -1,0 +1,76 @@
+//! What can be wrong with a template, and with what it is filled with. No error carries a value: they end in logs.
+
+use domain::Audience;
+use minijinja::ErrorKind;
+
+/// A template is missing or cannot be parsed.
+#[derive(Debug, thiserror::Error)]
+#[error("template {name}: {problem}")]
+pub struct BadTemplate {
+    name: String,
+    problem: String,
+}
+
+impl BadTemplate {
+    pub(crate) fn new(name: &str, problem: impl ToString) -> Self {
+        Self { name: name.to_owned(), problem: problem.to_string() }
+    }
+}
+
+/// A text cannot be rendered, however often it is tried.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// The event lacks a variable that the template needs; null counts as lacking.
+    #[error("template {template}: variable {variable} is missing")]
+    MissingVariable {
+        /// The template.
+        template: String,
+        /// The variable's name.
+        variable: String,
+    },
+    /// A variable is not what the template takes it for.
+    #[error("template {template} line {line}: {problem}")]
+    Unfit {
+        /// The template.
+        template: String,
+        /// The line in it.
+        line: usize,
+        /// What was expected.
+        problem: String,
+    },
+    /// No route leads to such a text.
+    #[error("no {kind} text of {event_type} for {audience}")]
+    NoTemplate {
+        /// `inbox` or the channel.
+        kind: &'static str,
+        /// The event type.
+        event_type: String,
+        /// The audience.
+        audience: Audience,
+    },
+}
+
+/// What a filter expected instead of what it got.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Expected(pub(crate) &'static str);
+
+impl From<Expected> for minijinja::Error {
+    fn from(expected: Expected) -> Self {
+        Self::from(ErrorKind::InvalidOperation).with_source(expected)
+    }
+}
+
+impl RenderError {
+    /// Keeps of the engine's error what is no value: the name of what is undefined, the line, what was expected.
+    pub(crate) fn of(template: &str, error: &minijinja::Error) -> Self {
+        let template = template.to_owned();
+        if error.kind() == ErrorKind::UndefinedError {
+            let quoted = error.detail().and_then(|detail| detail.split('`').nth(1));
+            return Self::MissingVariable { template, variable: quoted.unwrap_or("(without a name)").to_owned() };
+        }
+        let expected = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Expected>());
+        let problem = expected.map_or_else(|| error.kind().to_string(), Expected::to_string);
+        Self::Unfit { template, line: error.line().unwrap_or(1), problem }
+    }
+}
