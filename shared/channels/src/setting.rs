@@ -1,0 +1,86 @@
+//! How this crate's settings are read: the time limit, texts that may be left out, and URLs that must be safe.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::Url;
+use runtime::{BadSetting, Settings};
+
+const TIME_LIMIT: &str = "BELFRY_PROVIDER_TIME_LIMIT";
+
+/// How long one send may take in all. Bounded, because a claim's lease ends after 30 s, and what is recorded after that
+/// is recorded by nobody.
+pub(crate) fn time_limit(settings: &Settings) -> Result<Duration, BadSetting> {
+    let limit = settings.duration(TIME_LIMIT, Duration::from_secs(10), Duration::from_secs(1))?;
+    if limit > Duration::from_secs(20) {
+        return Err(wrong(TIME_LIMIT, "at most 20s", settings.text(TIME_LIMIT)?));
+    }
+    Ok(limit)
+}
+
+/// How long connecting may take: part of the limit only, so that an address that swallows packets is told apart from a
+/// provider that holds its answer.
+pub(crate) fn connect_limit(limit: Duration) -> Duration {
+    (limit / 2).min(Duration::from_secs(3))
+}
+
+/// A text that may be left out, but must not be empty.
+pub(crate) fn optional(settings: &Settings, name: &str) -> Result<Option<String>, BadSetting> {
+    match settings.text(name) {
+        Ok(text) => Ok(Some(text)),
+        Err(BadSetting::Missing { .. }) => Ok(None),
+        Err(wrong) => Err(wrong),
+    }
+}
+
+/// Where a provider answers, if that is set: https, or http on the loopback.
+pub(crate) fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, BadSetting> {
+    let Some(text) = optional(settings, name)? else { return Ok(None) };
+    match Url::parse(&text) {
+        Ok(url) if is_safe(&url) => Ok(Some(url)),
+        _ => Err(wrong(name, "an https URL, or an http URL of the loopback", text)),
+    }
+}
+
+/// Whether what is sent there cannot be read on the way.
+pub(crate) fn is_safe(url: &Url) -> bool {
+    url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_loopback))
+}
+
+/// Whether a URL's host is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+pub(crate) fn wrong(name: &str, expected: &str, value: impl Into<String>) -> BadSetting {
+    BadSetting::Wrong { name: name.to_owned(), expected: expected.to_owned(), value: value.into() }
+}
+
+/// Wrong, and secret: the error will be logged.
+pub(crate) fn wrong_secret(name: &str, expected: &str) -> BadSetting {
+    wrong(name, expected, "(not shown)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_the_loopback_alone() {
+        for safe in ["https://fcm.googleapis.com", "http://127.0.0.1:9", "http://[::1]:9", "http://localhost"] {
+            assert!(is_safe(&Url::parse(safe).expect("a URL")), "{safe}");
+        }
+        for unsafe_ in ["http://example.com", "http://127.0.0.1.example.com", "http://10.0.0.1", "ftp://127.0.0.1"] {
+            assert!(!is_safe(&Url::parse(unsafe_).expect("a URL")), "{unsafe_}");
+        }
+    }
+
+    #[test]
+    fn the_time_limit_ends_before_a_lease_does() {
+        let limit = |text: &str| time_limit(&[(TIME_LIMIT.to_owned(), text.to_owned())].into_iter().collect());
+        assert_eq!(limit("5s"), Ok(Duration::from_secs(5)));
+        assert!(limit("30s").is_err());
+        assert_eq!(time_limit(&Settings::from_iter([])), Ok(Duration::from_secs(10)));
+    }
+}

@@ -1,0 +1,136 @@
+//! SLACK: `POST {text}` to an incoming webhook. Slack answers in plain text, `ok` or the error's name.
+
+use std::time::Duration;
+
+use domain::recipient::WebhookUrl;
+use reqwest::{Client, Url};
+use runtime::{BadSetting, Settings};
+use serde::Serialize;
+
+use crate::setting::{is_safe, optional, time_limit, wrong};
+use crate::{Address, NotSent, Outgoing, Reason, http};
+
+const HOSTS: &str = "BELFRY_SLACK_HOSTS";
+
+/// Slack's own hosts.
+const SLACK: &str = "hooks.slack.com,hooks.slack-gov.com";
+
+/// What Slack says of a webhook that will never work again.
+const DEAD: [&str; 9] = [
+    "action_prohibited",
+    "channel_is_archived",
+    "channel_not_found",
+    "invalid_token",
+    "no_active_hooks",
+    "no_service",
+    "no_service_id",
+    "no_team",
+    "team_disabled",
+];
+
+/// What Slack says besides.
+const OTHERS: [&str; 8] = [
+    "invalid_blocks",
+    "invalid_payload",
+    "missing_text_or_fallback_or_attachments",
+    "no_text",
+    "posting_to_general_channel_denied",
+    "rate_limited",
+    "rollup_error",
+    "user_not_found",
+];
+
+/// Slack's incoming webhooks.
+pub struct Slack {
+    client: Client,
+    hosts: Vec<String>,
+    limit: Duration,
+}
+
+#[derive(Serialize)]
+struct Payload {
+    text: String,
+}
+
+impl Slack {
+    /// The name in receipts.
+    pub const NAME: &str = "slack";
+
+    /// `BELFRY_SLACK_HOSTS`: where webhooks may point. People choose their webhooks, so without this list they could
+    /// have us post to what only we can reach, Lambda's own runtime API on the loopback among it.
+    pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
+        let limit = time_limit(settings)?;
+        let hosts = optional(settings, HOSTS)?.unwrap_or_else(|| SLACK.to_owned());
+        let hosts = hosts.split(',').map(|host| host.trim().to_ascii_lowercase()).collect::<Vec<_>>();
+        if hosts.iter().any(String::is_empty) {
+            return Err(wrong(HOSTS, "host names with commas between them", hosts.join(",")));
+        }
+        Ok(Self { client: http::client(limit), hosts, limit })
+    }
+
+    pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Option<String>, NotSent> {
+        let Address::SlackWebhook(webhook) = &outgoing.to else {
+            return Err(Reason::word("not a webhook").refused());
+        };
+        let url = self.allowed(webhook).ok_or(Reason::word("a webhook at a host that is not allowed").refused())?;
+        let text = format!("*{}*\n{}", outgoing.message.title_line(), outgoing.message.body);
+        let request = self.client.post(url).timeout(self.limit).json(&Payload { text });
+        let answer = request.send().await.map_err(|error| http::unanswered(&error))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(None);
+        }
+        let retry_after = http::retry_after(answer.headers());
+        Err(sorted(status.as_u16(), &http::body(answer).await, retry_after))
+    }
+
+    fn allowed(&self, webhook: &WebhookUrl) -> Option<Url> {
+        let url = Url::parse(webhook.as_str()).ok()?;
+        let host = url.host_str()?;
+        (is_safe(&url) && self.hosts.iter().any(|allowed| allowed == host)).then_some(url)
+    }
+}
+
+fn sorted(status: u16, body: &[u8], retry_after: Option<Duration>) -> NotSent {
+    let said = String::from_utf8_lossy(body);
+    let among = |words: &[&'static str]| words.iter().find(|word| **word == said.trim()).copied();
+    match (among(&DEAD), status) {
+        (Some(word), 400..=499) => Reason::http(status, Some(word)).address_dead(),
+        (_, 404 | 410) => Reason::http(status, among(&OTHERS)).address_dead(),
+        (word, _) => http::by_status(status, word.or_else(|| among(&OTHERS)), retry_after),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slack(hosts: Option<&str>) -> Result<Slack, BadSetting> {
+        let hosts = hosts.map(|hosts| (HOSTS.to_owned(), hosts.to_owned()));
+        Slack::from_settings(&hosts.into_iter().collect())
+    }
+
+    fn allows(slack: &Slack, webhook: &str) -> bool {
+        slack.allowed(&webhook.to_owned().try_into().expect("a webhook")).is_some()
+    }
+
+    #[test]
+    fn a_webhook_points_at_slack_unless_told_otherwise() {
+        let slack = slack(None).expect("settings");
+        assert!(allows(&slack, "https://hooks.slack.com/services/a/b/c"));
+        for elsewhere in [
+            "https://hooks.slack.com.example.com/",
+            "https://hooks.slack.com@example.com/",
+            "https://10.0.0.1/",
+            "http://127.0.0.1:9001/2018-06-01/runtime/init/error",
+        ] {
+            assert!(!allows(&slack, elsewhere), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn a_list_with_a_gap_is_refused() {
+        assert!(slack(Some("hooks.slack.com,")).is_err());
+        assert!(allows(&slack(Some("Hooks.Example.com")).expect("a host"), "https://hooks.example.com/a"));
+    }
+}
