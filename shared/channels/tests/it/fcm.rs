@@ -1,0 +1,223 @@
+//! Firebase Cloud Messaging.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::post;
+use axum::{Json, Router};
+use channels::{NotSent, Outgoing, Provider, push::Fcm};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
+use providers::{Mode, Target};
+use rcgen::{KeyPair, PKCS_RSA_SHA256, PublicKeyData, RsaKeySize};
+use serde_json::{Value, json};
+
+use crate::{IMPATIENT, Nobody, PATIENT, Stage, device, fate, outgoing, patience, serve, settings};
+
+static KEY: LazyLock<KeyPair> =
+    LazyLock::new(|| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).expect("an RSA key"));
+
+pub(crate) fn service_account(token_server: &str) -> String {
+    json!({
+        "type": "service_account", "project_id": "belfry", "private_key_id": "key-1", "private_key": KEY.serialize_pem(),
+        "client_email": "bell@belfry.iam.gserviceaccount.com", "token_uri": format!("{token_server}/token"),
+    })
+    .to_string()
+}
+
+pub(crate) fn fcm(limit: &str, url: &str, token_server: &str) -> Provider {
+    let account = service_account(token_server);
+    let settings = settings(limit, &[("BELFRY_FCM_SERVICE_ACCOUNT", &account), ("BELFRY_FCM_URL", url)]);
+    Provider::Fcm(Fcm::from_settings(&settings).unwrap())
+}
+
+fn push() -> Outgoing {
+    outgoing(device())
+}
+
+/// A token endpoint that counts: its tokens are `token-1`, `token-2` and so on. It takes nothing that is not signed.
+#[derive(Clone)]
+struct TokenServer {
+    asked: Arc<AtomicUsize>,
+    expires_in: u64,
+}
+
+impl TokenServer {
+    fn new() -> Self {
+        Self { asked: Arc::default(), expires_in: 3600 }
+    }
+
+    async fn start(&self) -> String {
+        serve(Router::new().route("/token", post(Self::token)).with_state(self.clone())).await
+    }
+
+    async fn token(State(server): State<Self>, headers: HeaderMap, form: String) -> Json<Value> {
+        let assertion = form.split('&').find_map(|field| field.strip_prefix("assertion=")).unwrap();
+        let mut demanded = Validation::new(Algorithm::RS256);
+        demanded.set_audience(&[format!("http://{}/token", headers["host"].to_str().unwrap())]);
+        demanded.set_issuer(&["bell@belfry.iam.gserviceaccount.com"]);
+        let key = DecodingKey::from_rsa_der(KEY.der_bytes());
+        let assertion = decode::<Value>(assertion, &key, &demanded).unwrap();
+        assert_eq!(assertion.header.kid.as_deref(), Some("key-1"));
+        assert_eq!(assertion.claims["scope"], "https://www.googleapis.com/auth/firebase.messaging");
+        let count = server.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        Json(
+            json!({ "access_token": format!("token-{count}"), "expires_in": server.expires_in, "token_type": "Bearer" }),
+        )
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn a_push_message_arrives_with_title_and_text() {
+    let stage = Stage::start().await;
+    let receipt = fcm(PATIENT, &stage.url, &stage.url).send(&push()).await.unwrap();
+    assert_eq!(receipt.provider, "fcm");
+    assert!(receipt.message_id.unwrap().starts_with("projects/belfry/messages/"));
+    let sent = stage.accepted(Target::Push);
+    assert_eq!(sent.to.as_deref(), Some("device-token-1"));
+    assert_eq!(sent.subject.as_deref(), Some("Your table"));
+    assert_eq!(sent.body.as_deref(), Some("At eight, così come sempre"));
+}
+
+#[tokio::test]
+async fn each_way_to_misbehave_has_its_fate_and_one_request() {
+    let stage = Stage::start().await;
+    for (mode, expected) in [
+        (Mode::Error, "failed: INTERNAL (HTTP 500)"),
+        (Mode::Reject, "address is dead: UNREGISTERED (HTTP 404)"),
+        (Mode::Unavailable, "unavailable: UNAVAILABLE (HTTP 503)"),
+        (Mode::Timeout, "unknown: no answer in time"),
+        (Mode::DropAnswer, "unknown: the connection broke before the answer"),
+    ] {
+        let (not_sent, requests) = stage.under(mode, &fcm(patience(mode), &stage.url, &stage.url), &push()).await;
+        assert_eq!((not_sent.to_string().as_str(), requests), (expected, 1), "{mode:?}");
+        if let NotSent::Unavailable { retry_after, .. } = not_sent {
+            assert_eq!(retry_after, Some(Duration::from_secs(1)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_access_token_serves_many_messages_even_at_once() {
+    let (stage, tokens) = (Stage::start().await, TokenServer::new());
+    let fcm = fcm(PATIENT, &stage.url, &tokens.start().await);
+    let push = push();
+    let (first, second) = tokio::join!(fcm.send(&push), fcm.send(&push));
+    assert!(first.is_ok() && second.is_ok() && fcm.send(&push).await.is_ok());
+    assert_eq!(tokens.asked(), 1);
+}
+
+#[tokio::test]
+async fn an_access_token_is_not_used_past_its_end() {
+    let (stage, tokens) = (Stage::start().await, TokenServer { expires_in: 0, ..TokenServer::new() });
+    let fcm = fcm(PATIENT, &stage.url, &tokens.start().await);
+    for _ in 0..2 {
+        fcm.send(&push()).await.unwrap();
+    }
+    assert_eq!(tokens.asked(), 2);
+}
+
+/// Takes one access token, and no other.
+async fn taking_only(good: &'static str) -> String {
+    let gate = async move |headers: HeaderMap| match headers[AUTHORIZATION].to_str() {
+        Ok(token) if token == format!("Bearer {good}") => Json(json!({ "name": "m" })).into_response(),
+        _ => (StatusCode::UNAUTHORIZED, Json(json!({ "error": { "status": "UNAUTHENTICATED" } }))).into_response(),
+    };
+    serve(Router::new().fallback(gate)).await
+}
+
+#[tokio::test]
+async fn a_refused_access_token_is_fetched_again_once() {
+    let tokens = TokenServer::new();
+    let fcm = fcm(PATIENT, &taking_only("token-2").await, &tokens.start().await);
+    assert_eq!(fate(&fcm.send(&push()).await), "sent");
+    assert_eq!(tokens.asked(), 2);
+    assert_eq!(fate(&fcm.send(&push()).await), "sent");
+    assert_eq!(tokens.asked(), 2);
+}
+
+#[tokio::test]
+async fn access_tokens_that_are_all_refused_are_unavailable() {
+    let tokens = TokenServer::new();
+    let fcm = fcm(PATIENT, &taking_only("none").await, &tokens.start().await);
+    assert_eq!(fcm.send(&push()).await.unwrap_err().to_string(), "unavailable: HTTP 401");
+    assert_eq!(tokens.asked(), 2);
+}
+
+#[tokio::test]
+async fn without_an_access_token_nothing_is_sent() {
+    let (stage, nobody) = (Stage::start().await, Nobody::new());
+    let refusing = serve(Router::new().fallback(async || (StatusCode::BAD_REQUEST, r#"{"error":"invalid_grant"}"#)));
+    let silent = serve(Router::new().fallback(std::future::pending::<()>));
+    for (limit, token_server, expected) in [
+        (PATIENT, nobody.url.clone(), "unavailable: no answer to the request for an access token"),
+        (PATIENT, refusing.await, "unavailable: no access token (HTTP 400)"),
+        (IMPATIENT, silent.await, "unavailable: no access token in time"),
+    ] {
+        let not_sent = fcm(limit, &stage.url, &token_server).send(&push()).await.unwrap_err();
+        assert_eq!(not_sent.to_string(), expected);
+    }
+    assert!(stage.providers.sent(None).is_empty());
+}
+
+#[tokio::test]
+async fn nobody_listening_is_unavailable() {
+    let stage = Stage::start().await;
+    let not_sent = fcm(PATIENT, &Nobody::new().url, &stage.url).send(&push()).await.unwrap_err();
+    assert_eq!(not_sent.to_string(), "unavailable: no connection");
+}
+
+#[tokio::test]
+async fn an_answer_is_sorted_by_its_code_and_what_it_is_about() {
+    let stage = Stage::start().await;
+    let coded =
+        |code: &str| json!({ "details": [{ "@type": "t/google.firebase.fcm.v1.FcmError", "errorCode": code }] });
+    let violating = |field: &str| json!({ "details": [{ "@type": "t/google.rpc.BadRequest", "fieldViolations": [{ "field": field }] }] });
+    let mut bad_token = coded("INVALID_ARGUMENT");
+    bad_token["message"] = json!("The registration token is not a valid FCM registration token");
+    for (status, error, expected) in [
+        (403, coded("SENDER_ID_MISMATCH"), "address dead"),
+        (400, bad_token, "address dead"),
+        (400, violating("message.token"), "address dead"),
+        (400, violating("message.notification.title"), "refused"),
+        (400, coded("INVALID_ARGUMENT"), "refused"),
+        (429, coded("QUOTA_EXCEEDED"), "unavailable"),
+        (401, coded("THIRD_PARTY_AUTH_ERROR"), "unavailable"),
+        (403, json!({ "status": "PERMISSION_DENIED" }), "unavailable"),
+        // A project that is not there says nothing about the token.
+        (404, json!({ "status": "NOT_FOUND" }), "refused"),
+        (500, json!("not what Google says"), "failed"),
+        (504, json!({}), "unknown"),
+    ] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let shown = error.to_string();
+        let url = serve(Router::new().fallback(async move || (status, Json(json!({ "error": error }))))).await;
+        assert_eq!(fate(&fcm(PATIENT, &url, &stage.url).send(&push()).await), expected, "{status} {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_copy_replaces_the_first_on_the_screen() {
+    let echo = async |body: String| Json(json!({ "name": body }));
+    let (stage, url) = (Stage::start().await, serve(Router::new().fallback(echo)).await);
+    let fcm = fcm(PATIENT, &url, &stage.url);
+    let tags = async |outgoing: &Outgoing| {
+        let sent: Value = serde_json::from_str(&fcm.send(outgoing).await.unwrap().message_id.unwrap()).unwrap();
+        let tag = sent["message"]["android"]["notification"]["tag"].as_str().unwrap().to_owned();
+        assert_eq!(sent["message"]["apns"]["headers"]["apns-collapse-id"], tag.as_str());
+        assert_eq!(sent["message"]["webpush"]["notification"]["tag"], tag.as_str());
+        tag
+    };
+    let mut other = push();
+    other.idempotency_key = "notification-2#CHANNEL".to_owned();
+    assert_eq!(tags(&push()).await, tags(&push()).await);
+    assert_ne!(tags(&push()).await, tags(&other).await);
+}

@@ -1,0 +1,150 @@
+//! Each provider's real client against something that answers as the provider does: the stand-ins, a mail server, and
+//! small servers for the answers that those do not give.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
+mod connections;
+mod fcm;
+mod sealed;
+mod ses;
+mod settings;
+mod slack;
+mod sms;
+mod smtp;
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_sesv2::config::{Credentials, SharedCredentialsProvider};
+use axum::Router;
+use channels::{Address, Message, NotSent, Outgoing, Provider, Receipt};
+use providers::{Fault, Mode, Outcome, Providers, Target};
+use runtime::Settings;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// The stand-ins, listening.
+struct Stage {
+    providers: Providers,
+    url: String,
+}
+
+impl Stage {
+    async fn start() -> Self {
+        let providers = Providers::new();
+        let url = serve(providers.router()).await;
+        Self { providers, url }
+    }
+
+    /// What a provider makes of a fault, and how many requests that took.
+    async fn under(&self, mode: Mode, provider: &Provider, outgoing: &Outgoing) -> (NotSent, usize) {
+        let target = match outgoing.to {
+            Address::Email(_) => Target::Email,
+            Address::Phone(_) => Target::Sms,
+            Address::PushToken(_) => Target::Push,
+            Address::SlackWebhook(_) => Target::Slack,
+        };
+        let before = self.providers.sent(Some(target)).len();
+        self.providers.set_fault(Fault { target, mode, times: None });
+        let not_sent = provider.send(outgoing).await.unwrap_err();
+        (not_sent, self.providers.sent(Some(target)).len() - before)
+    }
+
+    fn accepted(&self, target: Target) -> providers::Sent {
+        let sent = self.providers.sent(Some(target)).remove(0);
+        assert_eq!(sent.outcome, Outcome::Accepted);
+        sent
+    }
+}
+
+/// Serves on a free port for as long as the test's runtime lives.
+async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async { axum::serve(listener, router).await });
+    url
+}
+
+/// A port that nobody listens on, and that nobody else can get meanwhile.
+struct Nobody {
+    url: String,
+    _bound: TcpSocket,
+}
+
+impl Nobody {
+    fn new() -> Self {
+        let bound = TcpSocket::new_v4().unwrap();
+        bound.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        Self { url: format!("http://{}", bound.local_addr().unwrap()), _bound: bound }
+    }
+}
+
+/// Far above what an answer on the loopback takes.
+const PATIENT: &str = "20s";
+
+/// For answers that do not come. Enough for a request to arrive on a busy machine.
+const IMPATIENT: &str = "1s";
+
+fn patience(mode: Mode) -> &'static str {
+    if mode == Mode::Timeout { IMPATIENT } else { PATIENT }
+}
+
+fn settings(limit: &str, values: &[(&str, &str)]) -> Settings {
+    let limit = ("BELFRY_PROVIDER_TIME_LIMIT", limit);
+    std::iter::once(&limit).chain(values).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn aws() -> SdkConfig {
+    let credentials = Credentials::new("key", "secret", None, None, "test");
+    without_credentials().into_builder().credentials_provider(SharedCredentialsProvider::new(credentials)).build()
+}
+
+fn without_credentials() -> SdkConfig {
+    SdkConfig::builder().behavior_version(BehaviorVersion::latest()).region(Region::new("eu-central-1")).build()
+}
+
+fn outgoing(to: Address) -> Outgoing {
+    let message = Message {
+        title: "Your table".to_owned(),
+        body: "At eight, così come sempre".to_owned(),
+        html: None,
+        list_unsubscribe: None,
+    };
+    Outgoing { idempotency_key: "notification-1#CHANNEL".to_owned(), to, message }
+}
+
+fn with_html(mut outgoing: Outgoing) -> Outgoing {
+    outgoing.message.html = Some("<p>At eight</p>".to_owned());
+    outgoing.message.list_unsubscribe = Some(unsubscribe().parse().unwrap());
+    outgoing
+}
+
+/// As long as a signed one is.
+fn unsubscribe() -> String {
+    format!("https://belfry.test/v1/unsubscribe/{}", "0123456789abcdef".repeat(10))
+}
+
+fn email(text: &str) -> Address {
+    Address::Email(text.to_owned().try_into().unwrap())
+}
+
+fn phone() -> Address {
+    Address::Phone("+4915112345678".to_owned().try_into().unwrap())
+}
+
+fn device() -> Address {
+    Address::PushToken("device-token-1".to_owned().try_into().unwrap())
+}
+
+fn webhook(server: &str) -> Address {
+    Address::SlackWebhook(format!("{server}/services/T1/B2/secret").try_into().unwrap())
+}
+
+/// The name of the fate alone, for tables.
+fn fate(result: &Result<Receipt, NotSent>) -> &'static str {
+    match result {
+        Ok(_) => "sent",
+        Err(NotSent::Failed { .. }) => "failed",
+        Err(NotSent::Unavailable { .. }) => "unavailable",
+        Err(NotSent::Refused { .. }) => "refused",
+        Err(NotSent::AddressDead { .. }) => "address dead",
+        Err(NotSent::Unknown { .. }) => "unknown",
+    }
+}

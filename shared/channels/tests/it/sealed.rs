@@ -1,0 +1,61 @@
+//! What nothing that is stored or logged may hold: addresses, tokens, webhooks, texts.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use channels::{Address, Outgoing, Provider};
+
+use crate::smtp::Relay;
+use crate::{PATIENT, Stage, device, email, fcm, outgoing, phone, serve, ses, slack, sms, webhook, with_html};
+
+/// Answers with everything that it was asked, in every place where an answer has room for words.
+async fn parrot(status: u16) -> String {
+    let echo = async move |request: Request| {
+        let path = request.uri().path().to_owned();
+        let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
+        let heard = format!("{path} {}", String::from_utf8_lossy(&body));
+        let code: String = heard.chars().filter(char::is_ascii_alphanumeric).collect();
+        let answer = serde_json::json!({
+            "message": heard, "Message": heard, "__type": heard, "Reason": heard,
+            "error": { "status": heard, "message": heard, "details": [{ "errorCode": heard }] },
+        });
+        (StatusCode::from_u16(status).unwrap(), [("x-amzn-errortype", code)], answer.to_string()).into_response()
+    };
+    serve(Router::new().fallback(echo)).await
+}
+
+async fn assert_sealed(provider: &Provider, outgoing: Outgoing, secret: &str) {
+    let not_sent = provider.send(&outgoing).await.unwrap_err();
+    let said = format!("{not_sent} {not_sent:?}");
+    for secret in [secret, "Your table", "At eight", "unsubscribe/"] {
+        assert!(!said.contains(secret), "{} said {said}", provider.name());
+    }
+}
+
+#[tokio::test]
+async fn no_reason_repeats_what_a_provider_said_about_a_message() {
+    let stage = Stage::start().await;
+    for status in [400, 401, 404, 429, 500] {
+        let url = parrot(status).await;
+        let mail = with_html(outgoing(email("ada@example.test")));
+        assert_sealed(&ses::ses(PATIENT, &url), mail, "ada").await;
+        assert_sealed(&sms::sms(PATIENT, &url), outgoing(phone()), "15112345678").await;
+        assert_sealed(&fcm::fcm(PATIENT, &url, &stage.url), outgoing(device()), "device-token").await;
+        assert_sealed(&slack::slack(PATIENT), outgoing(webhook(&url)), "secret").await;
+    }
+}
+
+#[tokio::test]
+async fn no_reason_repeats_what_a_mail_server_said_about_an_address() {
+    let relay = Relay::start(&[]).await;
+    for name in ["nobody", "unwanted", "full", "leaving", "picky", "grey"] {
+        assert_sealed(&relay.plain(PATIENT), with_html(outgoing(email(&format!("{name}@example.test")))), name).await;
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_webhook_is_not_named() {
+    let elsewhere = Address::SlackWebhook("https://127.0.0.1:1/services/secret".to_owned().try_into().unwrap());
+    assert_sealed(&slack::slack(PATIENT), outgoing(elsewhere), "secret").await;
+}

@@ -1,0 +1,220 @@
+//! SMTP, against aiosmtpd.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use channels::{Outgoing, Provider, email::Smtp};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpListener;
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::{IMPATIENT, Nobody, PATIENT, email, outgoing, settings, unsubscribe, with_html};
+
+/// For a mail that must have arrived before nobody answers: many mail servers start at the same time.
+const SLOW: &str = "4s";
+
+/// A mail server of its own for each test, which ends with it.
+pub(crate) struct Relay {
+    port: u16,
+    printed: Lines<BufReader<ChildStdout>>,
+    _process: Child,
+}
+
+impl Relay {
+    pub(crate) async fn start(arguments: &[&str]) -> Self {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut process = Command::new(here.join("../../scripts/smtp-server"))
+            .arg(here.join("tests/relay.py"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut printed = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port = printed.next_line().await.unwrap().expect("the mail server's port").parse().unwrap();
+        Self { port, printed, _process: process }
+    }
+
+    async fn mail(&mut self) -> Value {
+        serde_json::from_str(&self.printed.next_line().await.unwrap().expect("a mail")).unwrap()
+    }
+
+    pub(crate) fn plain(&self, limit: &str) -> Provider {
+        smtp(limit, &[("BELFRY_SMTP_URL", &format!("smtp://127.0.0.1:{}?tls=none", self.port))])
+    }
+}
+
+fn smtp(limit: &str, more: &[(&str, &str)]) -> Provider {
+    let mut values = vec![("BELFRY_EMAIL_FROM", "Così <bell@belfry.test>")];
+    values.extend(more);
+    Provider::Smtp(Smtp::from_settings(&settings(limit, &values)).unwrap())
+}
+
+fn mail_to(name: &str) -> Outgoing {
+    outgoing(email(&format!("{name}@example.test")))
+}
+
+#[tokio::test]
+async fn a_mail_has_both_parts_and_is_unsubscribed_from_with_one_click() {
+    let mut relay = Relay::start(&[]).await;
+    let receipt = relay.plain(PATIENT).send(&with_html(mail_to("ada"))).await.unwrap();
+    assert_eq!(receipt.provider, "smtp");
+
+    let mail = relay.mail().await;
+    assert_eq!(mail["to"][0], "ada@example.test");
+    assert_eq!(mail["sender"], "bell@belfry.test");
+    assert_eq!(mail["text"], "At eight, così come sempre");
+    assert_eq!(mail["html"], "<p>At eight</p>");
+    let headers = &mail["headers"];
+    assert_eq!(headers["From"], "Così <bell@belfry.test>");
+    assert_eq!(headers["Subject"], "Your table");
+    assert_eq!(headers["List-Unsubscribe-Post"], "List-Unsubscribe=One-Click");
+    let link = format!("\r\nList-Unsubscribe: <{}>\r\n", unsubscribe());
+    assert!(mail["raw"].as_str().unwrap().contains(&link), "in one piece: {}", mail["raw"]);
+    assert_eq!(headers["Message-ID"].as_str(), receipt.message_id.as_deref());
+}
+
+#[tokio::test]
+async fn the_same_message_has_the_same_message_id() {
+    let relay = Relay::start(&[]).await;
+    let smtp = relay.plain(PATIENT);
+    let (first, again) = (smtp.send(&mail_to("ada")).await.unwrap(), smtp.send(&mail_to("ada")).await.unwrap());
+    assert_eq!(first, again);
+    let mut other = mail_to("ada");
+    other.idempotency_key = "notification-2#CHANNEL".to_owned();
+    assert_ne!(first, smtp.send(&other).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_title_cannot_add_a_header() {
+    let mut relay = Relay::start(&[]).await;
+    let mut mail = mail_to("ada");
+    mail.message.title = "Your table\r\nBcc: eve@example.test".to_owned();
+    relay.plain(PATIENT).send(&mail).await.unwrap();
+    let mail = relay.mail().await;
+    assert_eq!(mail["headers"]["Subject"], "Your table Bcc: eve@example.test");
+    assert!(mail["headers"]["Bcc"].is_null());
+}
+
+#[tokio::test]
+async fn an_address_beyond_ascii_arrives() {
+    let mut relay = Relay::start(&[]).await;
+    relay.plain(PATIENT).send(&mail_to("ü")).await.unwrap();
+    assert_eq!(relay.mail().await["to"][0], "ü@example.test");
+}
+
+#[tokio::test]
+async fn a_reply_is_sorted_by_its_step_and_its_codes() {
+    let relay = Relay::start(&[]).await;
+    let smtp = relay.plain(PATIENT);
+    for (name, expected) in [
+        ("nobody", "address is dead: 550 5.1.1 to RCPT"),
+        ("unwanted", "refused: 550 5.7.1 to RCPT"),
+        ("full", "failed: 452 4.2.2 to RCPT"),
+        ("leaving", "unavailable: 421 4.3.2 to RCPT"),
+        ("picky", "refused: 554 5.6.0 to the mail"),
+        ("grey", "failed: 451 4.7.1 to the mail"),
+        ("tired", "unavailable: 421 4.3.2 to the mail"),
+    ] {
+        let not_sent = smtp.send(&mail_to(name)).await.unwrap_err();
+        assert_eq!(not_sent.to_string(), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn silence_is_unavailable_before_the_mail_and_unknown_after_it() {
+    let mut relay = Relay::start(&[]).await;
+    let deaf = relay.plain(IMPATIENT).send(&mail_to("deaf")).await.unwrap_err();
+    assert_eq!(deaf.to_string(), "unavailable: no answer in time");
+    for (name, expected) in
+        [("silent", "unknown: no answer in time"), ("cut", "unknown: the connection broke before the answer")]
+    {
+        let not_sent = relay.plain(SLOW).send(&mail_to(name)).await.unwrap_err();
+        assert_eq!(not_sent.to_string(), expected);
+        assert_eq!(relay.mail().await["to"][0], format!("{name}@example.test"));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_spoken_to_is_unavailable() {
+    let nobody = Nobody::new();
+    let url = nobody.url.replace("http", "smtp") + "?tls=none";
+    let not_sent = smtp(PATIENT, &[("BELFRY_SMTP_URL", &url)]).send(&mail_to("ada")).await.unwrap_err();
+    assert_eq!(not_sent.to_string(), "unavailable: no connection");
+
+    let busy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("smtp://{}?tls=none", busy.local_addr().unwrap());
+    let answer = tokio::spawn(async move {
+        let (mut client, _) = busy.accept().await.unwrap();
+        client.write_all(b"554 5.3.2 not today\r\n").await.unwrap();
+        client
+    });
+    let not_sent = smtp(PATIENT, &[("BELFRY_SMTP_URL", &url)]).send(&mail_to("ada")).await.unwrap_err();
+    assert_eq!(not_sent.to_string(), "unavailable: 554 5.3.2 to the connection");
+    answer.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_knows_us_by_name_and_password() {
+    let mut relay = Relay::start(&["--login", "belfry", "right"]).await;
+    let url = format!("smtp://127.0.0.1:{}?tls=none", relay.port);
+    let with = |password| {
+        smtp(
+            PATIENT,
+            &[("BELFRY_SMTP_URL", &url), ("BELFRY_SMTP_USERNAME", "belfry"), ("BELFRY_SMTP_PASSWORD", password)],
+        )
+    };
+    with("right").send(&mail_to("ada")).await.unwrap();
+    assert_eq!(relay.mail().await["login"], "belfry");
+    let not_sent = with("wrong").send(&mail_to("ada")).await.unwrap_err();
+    assert_eq!(not_sent.to_string(), "unavailable: 535 5.7.8 to AUTH");
+    let not_sent = relay.plain(PATIENT).send(&mail_to("ada")).await.unwrap_err();
+    assert_eq!(not_sent.to_string(), "unavailable: 530 5.7.0 to MAIL");
+}
+
+/// A certificate for the loopback, as text and in files.
+struct Identity {
+    pem: String,
+    folder: TempDir,
+}
+
+impl Identity {
+    fn new() -> Self {
+        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("certificate"), cert.pem()).unwrap();
+        std::fs::write(folder.path().join("key"), signing_key.serialize_pem()).unwrap();
+        Self { pem: cert.pem(), folder }
+    }
+
+    async fn relay(&self, tls: &str) -> Relay {
+        let file = |name| self.folder.path().join(name).into_os_string().into_string().unwrap();
+        Relay::start(&["--tls", tls, "--certificate", &file("certificate"), "--key", &file("key")]).await
+    }
+}
+
+#[tokio::test]
+async fn a_mail_goes_encrypted_to_a_server_that_is_trusted_and_to_no_other() {
+    for (tls, scheme) in [("from-the-start", "smtps"), ("starttls", "smtp")] {
+        let identity = Identity::new();
+        let mut relay = identity.relay(tls).await;
+        let url = format!("{scheme}://127.0.0.1:{}", relay.port);
+        let trusting = smtp(PATIENT, &[("BELFRY_SMTP_URL", &url), ("BELFRY_SMTP_ROOT_CERTIFICATE", &identity.pem)]);
+        trusting.send(&mail_to("ada")).await.unwrap();
+        assert_eq!(relay.mail().await["tls"], true);
+
+        let not_sent = smtp(PATIENT, &[("BELFRY_SMTP_URL", &url)]).send(&mail_to("ada")).await.unwrap_err();
+        assert!(not_sent.to_string().starts_with("unavailable: no "), "{tls}: {not_sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_starttls_gets_nothing() {
+    let relay = Relay::start(&[]).await;
+    let smtp = smtp(PATIENT, &[("BELFRY_SMTP_URL", &format!("smtp://127.0.0.1:{}", relay.port))]);
+    let not_sent = smtp.send(&mail_to("ada")).await.unwrap_err();
+    assert_eq!(not_sent.to_string(), "unavailable: the server offers no STARTTLS");
+}
