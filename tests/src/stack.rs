@@ -223,6 +223,16 @@ impl Stack {
         self.caller("crm", "ADMIN_USER", &["events:write"]).await
     }
 
+    /// Stores recipients of one kind: a user id and what is known of them each.
+    pub async fn recipients(&self, user_type: &str, recipients: impl IntoIterator<Item = (String, Value)>) {
+        let clerk = self.caller("clerk", "ADMIN_USER", &["recipients:write"]).await;
+        for (user_id, details) in recipients {
+            let request = clerk.request(Method::PUT, &format!("/v1/recipients/{user_type}/{user_id}"));
+            let stored = clerk.send(request.json(&details)).await;
+            assert_eq!(stored.status, StatusCode::OK, "{}", stored.text);
+        }
+    }
+
     /// A customer.
     pub async fn customer(&self, user_id: &str) -> Caller {
         self.caller(user_id, "CUSTOMER", &[]).await

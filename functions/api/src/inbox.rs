@@ -1,6 +1,7 @@
 //! `GET /v1/inbox` and `GET /debug/notification/inbox/{user_id}`: what a recipient was told, newest first.
 //!
-//! One consistent query for the rows, one batch get for the texts and the state that groups share, one count.
+//! One read of the reader for their language, one consistent query for the rows, one batch get for the texts and the
+//! state that groups share, one count.
 
 use axum::Json;
 use axum::extract::State;
@@ -135,6 +136,10 @@ impl Api {
         sends: Sends,
     ) -> Result<Inbox, ApiError> {
         let limit = usize::from(paging.limit);
+        let (audience, user_id) = reader;
+        let recipient = self.recipients.get(&self.commands.ledger, audience, user_id).await?;
+        let locale = recipient.and_then(|recipient| recipient.details.locale);
+        let locale = locale.as_ref().map_or(FALLBACK_LOCALE, |locale| locale.as_str());
         let mut shown = Vec::new();
         let mut after = paging.after.clone();
         // A filter can leave a page short of rows, so go on until it is full or the inbox ends; but not for ever: a short
@@ -144,7 +149,7 @@ impl Api {
             pages += 1;
             let page =
                 self.notifications.of_recipient(&self.commands.ledger, reader, paging.limit, after.as_deref()).await?;
-            for view in self.views(page.rows, sends).await? {
+            for view in self.views(page.rows, locale, sends).await? {
                 if unread.is_none_or(|unread| unread != view.is_read) {
                     shown.push(view);
                 }
@@ -162,17 +167,24 @@ impl Api {
         Ok(Inbox { notifications: shown, unread_count, next_cursor: next.as_deref().map(cursor) })
     }
 
-    async fn views(&self, rows: Vec<Notification>, sends: Sends) -> Result<Vec<NotificationView>, ApiError> {
+    async fn views(
+        &self,
+        rows: Vec<Notification>,
+        locale: &str,
+        sends: Sends,
+    ) -> Result<Vec<NotificationView>, ApiError> {
         let key = |row: &Notification| self.event_notifications.key(&row.event_id, row.audience, &row.group);
         let keys: Vec<_> = rows.iter().map(key).collect();
         let told = self.event_notifications.get_all(&self.commands.ledger, &keys).await?;
         // A row whose event notification has passed its retention has nothing left to show.
-        Ok(rows.into_iter().zip(told).filter_map(|(row, told)| Some(view(row, told?, sends))).collect())
+        Ok(rows.into_iter().zip(told).filter_map(|(row, told)| Some(view(row, told?, locale, sends))).collect())
     }
 }
 
-fn view(row: Notification, told: EventNotification, sends: Sends) -> NotificationView {
-    let text = told.texts.get(FALLBACK_LOCALE).or_else(|| told.texts.values().next()).cloned();
+fn view(row: Notification, told: EventNotification, locale: &str, sends: Sends) -> NotificationView {
+    let language = locale.split('-').next().unwrap_or_default().to_ascii_lowercase();
+    let texts = [locale, &language, FALLBACK_LOCALE].into_iter().find_map(|tag| told.texts.get(tag));
+    let text = texts.or_else(|| told.texts.values().next()).cloned();
     let (title, body) = text.map_or_else(Default::default, |text| (text.title, text.body));
     let shared_reader = told.read_by.filter(|_| told.shared_read);
     NotificationView {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgencyId, Line, RestaurantId};
+use crate::routing::Group;
 use crate::{Audience, UserId};
 
 /// One person who can be told things.
@@ -106,6 +107,18 @@ pub struct BadDetail(&'static str);
 
 /// What does not fit together in a recipient: the field and the problem.
 pub type Misfit = (&'static str, &'static str);
+
+impl Recipient {
+    /// The group whose member the person is by what the record says.
+    pub fn group(&self) -> Option<Group> {
+        match self.user_type {
+            Audience::Customer => None,
+            Audience::RestaurantUser => self.details.restaurant_id.clone().map(Group::Restaurant),
+            Audience::AgencyUser => self.details.agency_id.clone().map(Group::Agency),
+            Audience::AdminUser => Some(Group::All),
+        }
+    }
+}
 
 impl RecipientDetails {
     /// Checks what concerns more than one field, and the sizes of lists.

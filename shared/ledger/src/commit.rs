@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, Put, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
-    Update,
+    AttributeValue, CancellationReason, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
 };
 
 use crate::Ledger;
@@ -93,6 +93,31 @@ impl Write {
         Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false })
     }
 
+    /// Puts an item in place of whatever stands there.
+    pub(crate) fn replace(key: Key, item: Item) -> Result<Self, LedgerError> {
+        let put = Put::builder().table_name(&key.table).set_item(Some(item)).build();
+        let put = put.map_err(|error| LedgerError::Unwritable(error.to_string()))?;
+        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false })
+    }
+
+    /// Deletes an item, under a condition where there is one.
+    pub(crate) fn delete(
+        key: Key,
+        condition: Option<(&str, Vec<(&'static str, AttributeValue)>)>,
+    ) -> Result<Self, LedgerError> {
+        let (condition, values) = condition.map(|(text, values)| (text.to_owned(), values)).unzip();
+        let values = values.map(|all| all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
+        let delete = Delete::builder()
+            .table_name(&key.table)
+            .set_key(Some(key.attributes()))
+            .set_condition_expression(condition)
+            .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .build()
+            .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
+        Ok(Self { key, item: TransactWriteItem::builder().delete(delete).build(), optional: false })
+    }
+
     /// Puts an item that must not exist yet.
     pub(crate) fn create(key: Key, item: Item) -> Result<Self, LedgerError> {
         let condition = format!("attribute_not_exists({})", key.hash.0);
@@ -127,7 +152,7 @@ pub(crate) struct Change {
 
 impl Change {
     pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
-        let reserved = ["#status"].into_iter();
+        let reserved = ["#status", "#cursor"].into_iter();
         let used = reserved.filter(|name| self.expression.contains(name) || self.condition.contains(name));
         let names: HashMap<_, _> =
             used.map(|name| (name.to_owned(), name.trim_start_matches('#').to_owned())).collect();

@@ -10,9 +10,9 @@ use domain::{Audience, EventId, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
-use crate::commit::Write;
+use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, to_item};
+use crate::item::{Item, Key, from_item, text, to_item};
 use crate::read::Query;
 
 /// The table.
@@ -39,6 +39,22 @@ struct Row {
     handled_by: Option<HandledBy>,
 }
 
+#[derive(Deserialize)]
+struct CursorRow {
+    cursor: Option<String>,
+}
+
+/// How far the fan-out of an event to a group has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Nobody is told yet.
+    NotBegun,
+    /// Everybody up to this place is told.
+    After(String),
+    /// Everybody is told.
+    Done,
+}
+
 impl EventNotifications {
     /// The table of this name.
     pub fn new(table: impl Into<String>) -> Self {
@@ -54,6 +70,34 @@ impl EventNotifications {
         Key::new(&self.table, "event_id", event_id.as_str())
     }
 
+    /// How far the fan-out of an event to a group has come, as it stands now.
+    pub async fn progress(&self, ledger: &Ledger, key: &Key) -> Result<Progress, LedgerError> {
+        let Some(item) = ledger.get(key).await? else { return Ok(Progress::NotBegun) };
+        let row: CursorRow = from_item(&self.table, item)?;
+        Ok(row.cursor.map_or(Progress::Done, Progress::After))
+    }
+
+    /// Stores an event notification whose recipients are not all told yet.
+    pub fn begin(&self, told: &EventNotification, cursor: &str) -> Result<Write, LedgerError> {
+        let (key, mut item) = self.item(told)?;
+        item.insert("cursor".to_owned(), text(cursor));
+        Write::create(key, item)
+    }
+
+    /// Moves the cursor, if it is where it was; without a new place, everybody is told.
+    pub fn advance(&self, key: Key, from: &str, to: Option<&str>) -> Result<Write, LedgerError> {
+        let mut values = vec![(":from", text(from))];
+        let expression = match to {
+            Some(to) => {
+                values.push((":to", text(to)));
+                "SET #cursor = :to"
+            }
+            None => "REMOVE #cursor",
+        };
+        let change = Change { expression: expression.to_owned(), condition: "#cursor = :from".to_owned(), values };
+        Write::update(key, &change)
+    }
+
     /// Everything that one event tells, in one query as long as it is not very much.
     pub async fn of_event(&self, ledger: &Ledger, event_id: &EventId) -> Result<Vec<EventNotification>, LedgerError> {
         let (partition, sort) = (self.partition(event_id), "audience_group");
@@ -63,6 +107,11 @@ impl EventNotifications {
 
     /// Stores an event notification, if it is new.
     pub fn create(&self, told: &EventNotification) -> Result<Write, LedgerError> {
+        let (key, item) = self.item(told)?;
+        Write::create(key, item)
+    }
+
+    fn item(&self, told: &EventNotification) -> Result<(Key, Item), LedgerError> {
         let key = self.key(&told.event_id, told.audience, &told.group);
         let row = Row {
             event_id: told.event_id.clone(),
@@ -79,7 +128,7 @@ impl EventNotifications {
             handled_by: told.handled_by.clone(),
         };
         let item = to_item(&row)?;
-        Write::create(key, item)
+        Ok((key, item))
     }
 
     /// These event notifications, in the order asked for, as they stand now.

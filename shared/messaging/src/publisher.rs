@@ -75,7 +75,10 @@ impl Publisher {
             .flat_map(|(index, publication)| {
                 let event = publication.event;
                 let missing = |queue: &Queue| !publication.delivered_to.contains(queue.name());
-                self.routes.queues(&event.event_type).filter(missing).map(move |queue| (index, Parcel { queue, event }))
+                self.routes
+                    .queues(&event.event_type, &event.payload)
+                    .filter(missing)
+                    .map(move |queue| (index, Parcel { queue, event }))
             })
             .collect();
         let results = self.queues.send(&parcels.iter().map(|(_, parcel)| *parcel).collect::<Vec<_>>()).await;

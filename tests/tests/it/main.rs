@@ -8,6 +8,7 @@ mod dead_letters;
 mod entitlements;
 mod events_in;
 mod grant_to_inbox;
+mod groups;
 mod host;
 mod inside;
 mod keys;

@@ -14,15 +14,15 @@ const ROUTES: &str = r#"
 event_type = "Announcement"
 audience = "CUSTOMER"
 who = { user = "user_id" }
-shared_read = false
-actionable = false
+channels = []
+source = true
 
 [[route]]
 event_type = "Announcement"
 audience = "ADMIN_USER"
 who = { user = "user_id" }
-shared_read = false
-actionable = false
+channels = []
+source = true
 "#;
 
 async fn relay(stack: &Stack, second_queue: &str) -> OutboxStream {

@@ -78,6 +78,18 @@ pub enum Group {
     All,
 }
 
+impl Group {
+    /// The text that names the group within its audience.
+    pub fn name(&self) -> String {
+        match self {
+            Self::User(id) => format!("user:{id}"),
+            Self::Restaurant(id) => format!("restaurant:{id}"),
+            Self::Agency(id) => format!("agency:{id}"),
+            Self::All => "all".to_owned(),
+        }
+    }
+}
+
 /// A payload does not say what its route needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("payload field {field} {problem}")]
