@@ -101,7 +101,7 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
     assert!(matches!(&by_aggregate.projection, Projection::Include(names) if names.len() == 4));
 
     let queue = template.queue("FanoutCustomerQueue").expect("FanoutCustomerQueue");
-    assert_eq!((queue.name.as_str(), queue.visibility_timeout), ("stack-fanout-customer", 180));
+    assert_eq!((queue.name.as_str(), queue.visibility_timeout), ("stack-fanout-customer", 540));
     let redrive = queue.redrive.as_ref().expect("a redrive policy");
     assert_eq!(redrive.dead_letter_queue, "FanoutCustomerDeadLetterQueue");
     assert_eq!(redrive.max_receive_count, 5);
@@ -121,7 +121,7 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
     assert!(outbox.filters[1].matches(&modified(serde_json::json!({"wake": {"S": "2026"}}))));
     assert!(!outbox.filters[1].matches(&modified(serde_json::json!({"status": {"S": "PUBLISHED"}}))));
 
-    let [customer] = function(&template, "FanoutFunction").queues.as_slice() else { panic!("one queue") };
+    let [customer, _, _, _] = function(&template, "FanoutFunction").queues.as_slice() else { panic!("four queues") };
     assert_eq!((customer.queue.as_str(), customer.batch_size), ("FanoutCustomerQueue", 10));
     assert_eq!(customer.maximum_concurrency, Some(10));
     assert!(function(&template, "ApiFunction").http && !relay.http);

@@ -57,7 +57,12 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
     // A message that a killed consumer held comes back when its visibility ends; three minutes of that are too long.
     let template = template(
         "short-visibility",
-        &[("VisibilityTimeout: 180", "VisibilityTimeout: 2"), ("Timeout: 30", "Timeout: 2")],
+        &[
+            ("VisibilityTimeout: 180", "VisibilityTimeout: 2"),
+            ("VisibilityTimeout: 540", "VisibilityTimeout: 2"),
+            ("      Timeout: 30", "      Timeout: 2"),
+            ("      Timeout: 90", "      Timeout: 2"),
+        ],
     );
     let arguments = ["--port", "0", "--template", &template];
     let rounds = 6;
