@@ -11,6 +11,7 @@ pub mod id;
 pub mod idempotency;
 pub mod notification;
 pub mod recipient;
+pub mod reservation;
 pub mod routing;
 pub mod schemas;
 pub mod time;

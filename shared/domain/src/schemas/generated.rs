@@ -16,6 +16,7 @@ use crate::announcement::{ANNOUNCEMENT, Announcement};
 use crate::dead_letter::{DISCARDED, DeadLetterHandled, REDRIVE_REQUESTED, REDRIVEN, RedriveJob};
 use crate::entitlement::{EntitlementChanged, GRANTED, REVOKED};
 use crate::event::{OutboxRepublished, REPUBLISHED};
+use crate::reservation::{self, ReservationChanged};
 use crate::routing::Routes;
 
 /// An event type, and what gives the schema of its payload.
@@ -30,6 +31,10 @@ const PAYLOADS: &[Payload] = &[
     (DISCARDED, written::<DeadLetterHandled>),
     (REDRIVE_REQUESTED, written::<RedriveJob>),
     (REPUBLISHED, written::<OutboxRepublished>),
+    (reservation::REQUESTED, written::<ReservationChanged>),
+    (reservation::ACCEPTED, written::<ReservationChanged>),
+    (reservation::REJECTED, written::<ReservationChanged>),
+    (reservation::CANCELLED, written::<ReservationChanged>),
 ];
 
 /// A payload that Belfry writes: readers find what serialising gives.
