@@ -59,6 +59,9 @@ pub enum Decision {
     },
     /// The state does not allow it. The answer is stored too, and replayed even when the state has changed since.
     Refuse(Answer),
+    /// Not for this caller, or not at this hour: nothing that the aggregate's state says. Answered and not stored, so
+    /// that the same key is judged anew once the caller may; but what is stored under the key already is what counts.
+    Decline(Answer),
 }
 
 /// An answer as it is given and stored.
@@ -102,7 +105,7 @@ pub struct Execution {
 pub enum Executed {
     /// It took effect now.
     Accepted(Answer),
-    /// The state did not allow it.
+    /// The state did not allow it, or it was declined.
     Refused(Answer),
     /// It had been answered before.
     Replayed(Answer),
@@ -146,6 +149,7 @@ impl Commands {
             let fresh = Fresh::new();
             let raced = match command.decide(&known, &fresh)? {
                 Decision::Refuse(answer) => return self.refuse(request, answer, &fresh).await,
+                Decision::Decline(answer) => return self.decline(request, answer, &fresh).await,
                 Decision::Commit { mut writes, event, answer } => {
                     writes.push(self.events.put(&event)?);
                     writes.push(self.keys.put(&self.record(request, &answer, &fresh), fresh.now)?);
@@ -202,6 +206,12 @@ impl Commands {
             None => Ok(Executed::Refused(answer)),
             Some(standing) => Ok(answered(&standing, request)),
         }
+    }
+
+    /// A command that began with its decision has not seen its key yet: a replay is a replay, whoever may do what by now.
+    async fn decline(&self, request: &Request, answer: Answer, fresh: &Fresh) -> Result<Executed, LedgerError> {
+        let stored = self.keys.get(&self.ledger, &request.caller, &request.key, fresh.now).await?;
+        Ok(stored.map_or(Executed::Refused(answer), |record| answered(&record, request)))
     }
 
     fn record(&self, request: &Request, answer: &Answer, fresh: &Fresh) -> Record {
