@@ -17,6 +17,7 @@ pub enum Code {
     NotFound,
     IdempotencyKeyConflict,
     EntitlementStateConflict,
+    ReservationStateConflict,
     AlreadyHandled,
     EventConflict,
     TooOld,
@@ -36,6 +37,7 @@ impl Code {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::IdempotencyKeyConflict
             | Self::EntitlementStateConflict
+            | Self::ReservationStateConflict
             | Self::AlreadyHandled
             | Self::EventConflict
             | Self::TooOld => StatusCode::CONFLICT,
