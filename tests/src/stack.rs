@@ -238,6 +238,14 @@ impl Stack {
         self.caller(user_id, "CUSTOMER", &[]).await
     }
 
+    /// Stores a recipient.
+    pub async fn recipient(&self, user_type: &str, user_id: &str, details: Value) {
+        let writer = self.caller("crm", "ADMIN_USER", &["recipients:write"]).await;
+        let put = writer.request(Method::PUT, &format!("/v1/recipients/{user_type}/{user_id}")).json(&details);
+        let answer = writer.send(put).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    }
+
     /// Returns when every stream and queue is drained.
     pub async fn idle(&self) {
         let answer = self.call(Method::GET, "/local/idle?timeout=60", None).await;

@@ -10,6 +10,7 @@ pub mod event_types;
 pub mod id;
 pub mod idempotency;
 pub mod notification;
+pub mod order;
 pub mod recipient;
 pub mod reservation;
 pub mod routing;

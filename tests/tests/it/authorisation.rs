@@ -45,12 +45,24 @@ fn event() -> Option<Value> {
     }))
 }
 
+fn reservation() -> Option<Value> {
+    Some(json!({
+        "customer_id": "u-1", "restaurant_id": "r-1", "party_size": 2, "slot_time": "2999-12-31T20:00:00Z",
+    }))
+}
+
 fn all_dead_letters() -> Option<Value> {
     Some(json!({"filter": {}}))
 }
 
 /// A dead letter that there is not.
 const LETTER: &str = "/v1/dead-letters/6f1d3c7e-0000-5000-8000-000000000000";
+
+/// A reservation that there is not; `reservation_rights.rs` has one that there is.
+const RESERVATION: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000";
+const ACCEPT: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000/accept";
+const REJECT: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000/reject";
+const CANCEL: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000/cancel";
 
 fn rows() -> Vec<Row> {
     let row = |method, route, path, body, codes: [u16; 4], scope| Row {
@@ -138,6 +150,25 @@ fn rows() -> Vec<Row> {
             [403, 403, 403, 404],
             &["recipients:write"],
         ),
+        row(
+            Method::POST,
+            "/v1/reservations",
+            "/v1/reservations",
+            reservation,
+            [201, 403, 403, 201],
+            &["commands:write"],
+        ),
+        row(
+            Method::GET,
+            "/v1/reservations/{id}",
+            RESERVATION,
+            nothing,
+            [404, 404, 404, 404],
+            &["operate", "commands:write"],
+        ),
+        row(Method::POST, "/v1/reservations/{id}/accept", ACCEPT, nothing, [404, 404, 404, 404], &["commands:write"]),
+        row(Method::POST, "/v1/reservations/{id}/reject", REJECT, nothing, [404, 404, 404, 404], &["commands:write"]),
+        row(Method::POST, "/v1/reservations/{id}/cancel", CANCEL, nothing, [404, 404, 404, 404], &["commands:write"]),
         row(Method::POST, "/v1/events", "/v1/events", event, [403, 403, 403, 202], &["events:write"]),
         row(Method::GET, "/v1/events/{event_id}", "/v1/events/none", nothing, [403, 403, 403, 404], &["operate"]),
         row(Method::GET, "/v1/outbox", "/v1/outbox?status=FAILED", nothing, [403, 403, 403, 200], &["operate"]),

@@ -2,8 +2,8 @@
 
 use local::Options;
 use reqwest::{Method, StatusCode};
-use serde_json::json;
-use tests::{Fault, Stack};
+use serde_json::{Value, json};
+use tests::{Fault, STREAM_MAPPING, Stack, template_without};
 
 /// Everything that a command may call.
 const ALL: [&str; 8] = [
@@ -17,14 +17,19 @@ const ALL: [&str; 8] = [
     "Query",
 ];
 
+fn reservation() -> Value {
+    json!({"customer_id": "ugo", "restaurant_id": "r-1", "party_size": 2, "slot_time": "2999-12-31T20:00:00Z"})
+}
+
+/// A stack without the relay, so that every call is the command's own.
+async fn without_the_relay() -> Stack {
+    let template = Some(template_without(STREAM_MAPPING));
+    Stack::behind_a_proxy_with(Options { template, ..Options::default() }).await
+}
+
 #[tokio::test]
 async fn a_command_that_creates_is_one_round_trip_one_that_changes_two_and_a_replay_or_a_conflict_one() {
-    // Without the relay, so that every call is the command's own.
-    let deployed = include_str!("../../../infra/template.yaml");
-    let alone =
-        deployed.replace("            Stream: !GetAtt", "            Enabled: false\n            Stream: !GetAtt");
-    assert_ne!(alone, deployed);
-    let stack = Stack::behind_a_proxy_with(Options { template: Some(alone), ..Options::default() }).await;
+    let stack = without_the_relay().await;
     let shop = stack.shop().await;
     let send = async |path: &str, key: &str, unit: &str| {
         stack.proxy().take_calls(&ALL);
@@ -47,6 +52,36 @@ async fn a_command_that_creates_is_one_round_trip_one_that_changes_two_and_a_rep
     ];
     for (step, seen, expected) in steps {
         assert_eq!(seen, expected, "{step}: status, replayed, round trips");
+    }
+}
+
+#[tokio::test]
+async fn a_reservation_is_one_round_trip_to_request_two_to_decide_and_one_to_read_for_staff_too() {
+    let stack = without_the_relay().await;
+    stack.recipient("RESTAURANT_USER", "rosa", json!({"name": "Rosa", "restaurant_id": "r-1"})).await;
+    let (ugo, rosa) = (stack.customer("ugo").await, stack.caller("rosa", "RESTAURANT_USER", &[]).await);
+    stack.proxy().take_calls(&ALL);
+    let requested = ugo.command("/v1/reservations", "k", &reservation()).await;
+    assert_eq!((requested.status, stack.proxy().take_calls(&ALL)), (StatusCode::CREATED, 1));
+    let path = format!("/v1/reservations/{}", requested.json()["reservation_id"].as_str().expect("an id"));
+    let calls = |answer: tests::Answer| (answer.status.as_u16(), stack.proxy().take_calls(&ALL));
+    assert_eq!(calls(rosa.order(&format!("{path}/accept"), "k").await), (200, 2));
+    assert_eq!(calls(rosa.order(&format!("{path}/accept"), "k").await), (200, 1), "its replay");
+    assert_eq!(calls(rosa.order(&format!("{path}/reject"), "l").await), (409, 2), "a refusal");
+    assert_eq!(calls(rosa.get(&path).await), (200, 1));
+}
+
+#[tokio::test]
+async fn a_broken_request_makes_one_reservation() {
+    let stack = Stack::behind_a_proxy().await;
+    let ugo = stack.customer("ugo").await;
+    for (index, fault) in [Fault::Conflict, Fault::NotSent, Fault::AnswerLost].into_iter().enumerate() {
+        stack.proxy().break_next("TransactWriteItems", &[fault; 3]);
+        let requested = ugo.command("/v1/reservations", &format!("k-{index}"), &reservation()).await;
+        assert_eq!(requested.status, StatusCode::CREATED, "{fault:?}: {}", requested.text);
+        assert_eq!(stack.count("reservations").await, index + 1, "{fault:?}");
+        let id = requested.json()["reservation_id"].as_str().expect("an id").to_owned();
+        assert!(stack.column("reservations", "reservation_id").await.contains(&id), "{fault:?}: the id is of this one");
     }
 }
 

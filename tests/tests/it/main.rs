@@ -15,6 +15,8 @@ mod keys;
 mod local_routes;
 mod model;
 mod relay;
+mod reservation_rights;
+mod reservations;
 mod schemas;
 mod several_queues;
 mod story;

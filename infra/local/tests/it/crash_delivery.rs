@@ -32,7 +32,8 @@ const SWEEPER: [Point; 4] = [
 ];
 
 /// Nobody publishes but the sweeper.
-static NO_STREAM: LazyLock<String> = LazyLock::new(|| template("no-stream", &[SHORT.as_slice(), &[STREAM_OFF]].concat()));
+static NO_STREAM: LazyLock<String> =
+    LazyLock::new(|| template("no-stream", &[SHORT.as_slice(), &[STREAM_OFF]].concat()));
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_killed_at_any_of_its_calls_loses_no_event_and_none_is_told_twice() {

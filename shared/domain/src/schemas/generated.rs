@@ -16,6 +16,7 @@ use crate::announcement::{ANNOUNCEMENT, Announcement};
 use crate::dead_letter::{DISCARDED, DeadLetterHandled, REDRIVE_REQUESTED, REDRIVEN, RedriveJob};
 use crate::entitlement::{EntitlementChanged, GRANTED, REVOKED};
 use crate::event::{OutboxRepublished, REPUBLISHED};
+use crate::order::{self, OrderCompleted, OrderFailed};
 use crate::reservation::{self, ReservationChanged};
 use crate::routing::Routes;
 
@@ -31,6 +32,8 @@ const PAYLOADS: &[Payload] = &[
     (DISCARDED, written::<DeadLetterHandled>),
     (REDRIVE_REQUESTED, written::<RedriveJob>),
     (REPUBLISHED, written::<OutboxRepublished>),
+    (order::COMPLETED, written::<OrderCompleted>),
+    (order::FAILED, written::<OrderFailed>),
     (reservation::REQUESTED, written::<ReservationChanged>),
     (reservation::ACCEPTED, written::<ReservationChanged>),
     (reservation::REJECTED, written::<ReservationChanged>),
