@@ -21,17 +21,20 @@ async fn a_grants_story_goes_from_the_command_to_the_notification_in_one_trace()
     stack.idle().await;
     let event_id = stack.column("events", "event_id").await.remove(0);
     let story = stack.operator().await.get(&format!("/v1/events/{event_id}")).await.json();
-    assert_eq!(stages(&story), ["COMMITTED", "PUBLISHED", "PROCESSED", "NOTIFIED"], "{story}");
+    assert_eq!(story["story"][0]["stage"], "COMMITTED", "{story}");
+    // A consumer can be faster than the relay, which marks an event PUBLISHED when every queue has acknowledged it.
+    let mut seen = stages(&story);
+    seen.sort_unstable();
+    assert_eq!(seen, ["COMMITTED", "NOTIFIED", "PROCESSED", "PUBLISHED"], "{story}");
     assert_eq!(
         (story["event_type"].as_str(), story["status"].as_str()),
         (Some("EntitlementGranted"), Some("PUBLISHED"))
     );
     assert_eq!((story["aggregate_type"].as_str(), story["aggregate_id"].as_str()), (Some("Entitlement"), Some("u#s")));
     assert_eq!(story["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
-    assert_eq!(
-        (story["story"][0]["by"].as_str(), story["story"][2]["consumer"].as_str()),
-        (Some("shop"), Some("fanout:CUSTOMER"))
-    );
+    assert_eq!(story["story"][0]["by"], "shop");
+    let processed = story["story"].as_array().expect("stages").iter().find(|stage| stage["stage"] == "PROCESSED");
+    assert_eq!(processed.expect("a stage")["consumer"], "fanout:CUSTOMER");
     let times: Vec<&str> =
         story["story"].as_array().expect("stages").iter().map(|s| s["at"].as_str().expect("a time")).collect();
     assert!(times.is_sorted(), "{times:?}");
