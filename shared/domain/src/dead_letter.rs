@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use uuid::Uuid;
 
 use crate::id::compose;
 use crate::{Event, EventId, Fresh, Time, Trace};
 
+mod job;
+
+pub use job::{DeadLetterFilter, REDRIVE_REQUESTED, RedriveJob, Selection};
+
 /// The event type of a redrive.
 pub const REDRIVEN: &str = "DeadLetterRedriven";
 /// The event type of a discard.
 pub const DISCARDED: &str = "DeadLetterDiscarded";
-/// The event type of a job that redrives many.
-pub const REDRIVE_REQUESTED: &str = "DeadLettersRedriveRequested";
 
 /// How many former failures a dead letter remembers.
 const PAST_FAILURES: usize = 20;
@@ -269,87 +270,6 @@ impl DeadLetter {
         let last = PastFailure { at: self.created_at, reason: self.reason.clone(), receive_count: self.receive_count };
         let keep = self.past.len().saturating_sub(PAST_FAILURES - 1);
         self.past.iter().skip(keep).cloned().chain([last]).collect()
-    }
-}
-
-/// Which dead letters are meant. What is absent is not asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DeadLetterFilter {
-    /// Of this queue.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    /// Of this event type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub event_type: Option<String>,
-    /// With this in the reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Given up on at this time or later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Time>,
-    /// Given up on before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Time>,
-    /// Standing so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<DeadLetterStatus>,
-}
-
-/// The payload of `DeadLettersRedriveRequested`: a job, and how far it has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RedriveJob {
-    /// The job.
-    pub job_id: Uuid,
-    /// Which dead letters.
-    pub selection: Selection,
-    /// How many there were when it was asked for.
-    pub matched: u64,
-    /// Everything before this is done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cursor: Option<String>,
-    /// Which part of the job this is, from 1.
-    pub part: u64,
-}
-
-/// Which dead letters a job redrives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Selection {
-    /// These.
-    Ids(Vec<Uuid>),
-    /// All open ones that match. Bounded in time, so that what fails again meanwhile is not redriven again.
-    Filter(DeadLetterFilter),
-}
-
-impl RedriveJob {
-    /// The event that makes the next part of the job happen.
-    pub fn requested(
-        &self,
-        fresh: &Fresh,
-        actor: Option<String>,
-        trace: Option<Trace>,
-    ) -> Result<Event, serde_json::Error> {
-        Ok(Event {
-            event_id: fresh.event_id.into(),
-            event_type: REDRIVE_REQUESTED.to_owned(),
-            aggregate_type: "RedriveJob".to_owned(),
-            aggregate_id: self.job_id.to_string(),
-            version: Some(self.part),
-            occurred_at: fresh.now,
-            recorded_at: fresh.now,
-            actor,
-            traceparent: trace,
-            payload: serde_json::to_value(self)?,
-        })
-    }
-
-    /// Reads the payload of an event.
-    pub fn parse(payload: &Value) -> Result<Self, serde_json::Error> {
-        Self::deserialize(payload)
     }
 }
 

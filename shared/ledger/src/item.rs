@@ -47,6 +47,12 @@ impl Key {
     }
 }
 
+/// Which of several partitions an id belongs to. FNV-1a: any spread will do, it must only be the same everywhere.
+pub(crate) fn spread(id: &str, over: u32) -> u32 {
+    let hash = id.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash % over
+}
+
 pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }

@@ -8,52 +8,19 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::event::OutboxStatus;
-use domain::id::compose;
-use domain::{Event, EventId, Time, Trace};
-use futures_util::future::try_join_all;
+use domain::{Event, EventId, Time};
 use serde::Deserialize;
 
-use crate::attempt::{Fate, fate};
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, number, text};
-use crate::read::{Found, Page};
+use crate::item::{Key, from_item, number, text};
 use crate::{Events, Ledger};
 
-/// How many partitions each shelf is spread over, so that no single one takes all writes.
-const SPREAD: u32 = 8;
+mod entry;
+mod shelf;
 
-/// How many partitions are looked at the same time by what runs every minute.
-const AT_ONCE: usize = 4;
-
-/// A part of the index of unpublished entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shelf {
-    /// PENDING; due when the stream should have published it, or at its next retry.
-    Open,
-    /// Claimed; due when the lease ends.
-    InFlight,
-    /// Given up on; since when.
-    Failed,
-}
-
-impl Shelf {
-    fn partition(self, spread: u32) -> String {
-        let shelf = match self {
-            Self::Open => "OPEN",
-            Self::InFlight => "IN_FLIGHT",
-            Self::Failed => "FAILED",
-        };
-        compose(&[shelf, &spread.to_string()])
-    }
-
-    /// The partition that holds this entry. FNV-1a over the id: any spread will do, it must only be the same everywhere.
-    pub(crate) fn partition_of(self, event_id: &EventId) -> String {
-        let bytes = event_id.as_str().bytes();
-        let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-        self.partition(hash % SPREAD)
-    }
-}
+pub use entry::Entry;
+pub use shelf::Shelf;
 
 /// How an entry stands, as far as publishing it is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,70 +93,6 @@ pub struct Claimed {
     pub delivered_to: BTreeSet<String>,
 }
 
-/// An entry as an operator sees it: as much of it as can be read, because what cannot be is what they look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The event.
-    pub event_id: EventId,
-    /// Its type.
-    pub event_type: Option<String>,
-    /// The kind of thing it happened to.
-    pub aggregate_type: Option<String>,
-    /// The thing it happened to.
-    pub aggregate_id: Option<String>,
-    /// Where it stands; an entry whose status cannot be read is an operator's case.
-    pub status: OutboxStatus,
-    /// How many attempts have counted.
-    pub attempt_count: u32,
-    /// When it is tried again, after a failure.
-    pub next_retry_at: Option<Time>,
-    /// The last failure.
-    pub last_error: Option<String>,
-    /// When that was.
-    pub last_error_at: Option<Time>,
-    /// When it was committed.
-    pub created_at: Option<Time>,
-    /// When the last queue had it.
-    pub published_at: Option<Time>,
-    /// The sweeper's claim.
-    pub locked_by: Option<String>,
-    /// Since when.
-    pub locked_at: Option<Time>,
-    /// Until when.
-    pub lease_until: Option<Time>,
-    /// Whose command it was.
-    pub actor: Option<String>,
-    /// The trace that it belongs to.
-    pub trace: Option<Trace>,
-}
-
-impl Entry {
-    fn read(event_id: &EventId, item: &Item) -> Self {
-        let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
-        let time = |name: &str| text(name).and_then(|text| Time::parse(&text).ok());
-        let status = text("status").and_then(|name| OutboxStatus::parse(&name)).unwrap_or(OutboxStatus::Failed);
-        let attempts = item.get("attempt_count").and_then(|value| value.as_n().ok());
-        Self {
-            event_id: event_id.clone(),
-            event_type: text("event_type"),
-            aggregate_type: text("aggregate_type"),
-            aggregate_id: text("aggregate_id"),
-            status,
-            attempt_count: attempts.and_then(|number| number.parse().ok()).unwrap_or(0),
-            next_retry_at: time("next_retry_at"),
-            last_error: text("last_error"),
-            last_error_at: time("last_error_at"),
-            created_at: time("created_at"),
-            published_at: time("published_at"),
-            locked_by: text("locked_by"),
-            locked_at: time("locked_at"),
-            lease_until: time("lease_until"),
-            actor: text("actor"),
-            trace: text("traceparent").and_then(|text| Trace::parse(&text).ok()),
-        }
-    }
-}
-
 #[derive(Deserialize)]
 struct StandingRow {
     status: OutboxStatus,
@@ -208,18 +111,6 @@ struct AttemptsRow {
 impl AttemptsRow {
     fn open(self) -> Standing {
         Standing::Open { delivered_to: self.delivered_to }
-    }
-}
-
-#[derive(Deserialize)]
-struct Due {
-    event_id: EventId,
-    due_at: String,
-}
-
-impl Due {
-    fn place(&self) -> String {
-        format!("{}#{}", self.due_at, self.event_id)
     }
 }
 
@@ -270,7 +161,8 @@ impl Events {
         let mut set = "SET #status = :published, published_at = :now".to_owned();
         if let Some(expires) = expires {
             set.push_str(", expires_at = :expires");
-            values.push((":expires", number(expires.as_seconds())));
+            // TTL deletes what lies before now: one second more, and what is exactly of that age stays.
+            values.push((":expires", number(expires.as_seconds() + 1)));
         }
         let expression = format!("{set} REMOVE unpublished, due_at, next_retry_at, {UNLOCK}");
         let change = Change { expression, condition: condition.to_owned(), values };
@@ -314,22 +206,6 @@ impl Events {
         Ok(ledger.change(&self.key(event_id), &change).await?.is_some())
     }
 
-    /// At most `limit` entries that nobody has published in time, or whose sweeper's lease has ended. A query per
-    /// partition of the two shelves.
-    pub async fn overdue(&self, ledger: &Ledger, now: Time, limit: u16) -> Result<Vec<EventId>, LedgerError> {
-        let shelves = [Shelf::Open, Shelf::InFlight].into_iter();
-        let partitions = shelves.flat_map(|shelf| (0..SPREAD).map(move |spread| shelf.partition(spread)));
-        let until = now.to_string();
-        let mut due: Vec<Due> = Vec::new();
-        for some in partitions.collect::<Vec<_>>().chunks(AT_ONCE) {
-            let queries = some.iter().map(|partition| self.due(ledger, partition, (None, &until), limit));
-            due.extend(try_join_all(queries).await?.into_iter().flatten());
-        }
-        due.sort_by(|a, b| a.due_at.cmp(&b.due_at));
-        due.truncate(limit.into());
-        Ok(due.into_iter().map(|due| due.event_id).collect())
-    }
-
     /// Claims an overdue entry until `lease_until`; `None` where somebody else was first, or there is nothing to do.
     pub async fn claim(
         &self,
@@ -342,7 +218,9 @@ impl Events {
             expression: "SET #status = :flying, locked_by = :claim, locked_at = :now, lease_until = :until, \
                          unpublished = :shelf, due_at = :until REMOVE wake"
                 .to_owned(),
-            condition: "(#status = :pending AND due_at <= :now) OR (#status = :flying AND lease_until <= :now)"
+            // The last one: the claim was made, and its answer was lost.
+            condition: "(#status = :pending AND due_at <= :now) OR (#status = :flying AND lease_until <= :now) OR \
+                        locked_by = :claim"
                 .to_owned(),
             values: vec![
                 (":flying", text(OutboxStatus::InFlight.as_str())),
@@ -364,39 +242,6 @@ impl Events {
         }))
     }
 
-    /// One page of a shelf, oldest first, from behind `after`. Entries that have left it meanwhile are not shown.
-    pub async fn on_shelf(
-        &self,
-        ledger: &Ledger,
-        shelf: Shelf,
-        limit: u16,
-        after: Option<&str>,
-    ) -> Result<Page<Entry>, LedgerError> {
-        let partitions: Vec<String> = (0..SPREAD).map(|spread| shelf.partition(spread)).collect();
-        let queries = partitions.iter().map(|partition| self.due(ledger, partition, (after, "~"), limit + 1));
-        let mut due: Vec<Due> = try_join_all(queries).await?.into_iter().flatten().collect();
-        due.sort_by_key(Due::place);
-        let more = due.len() > limit.into();
-        due.truncate(limit.into());
-        let next = due.last().filter(|_| more).map(Due::place);
-        let keys: Vec<Key> = due.iter().map(|due| self.key(&due.event_id)).collect();
-        let found = ledger.get_all(&keys).await?;
-        let rows = due.iter().zip(&keys).filter_map(|(due, key)| Some(Entry::read(&due.event_id, found.get(key)?)));
-        Ok(Page { rows: rows.collect(), next })
-    }
-
-    /// How many entries a shelf holds.
-    pub async fn shelf_size(&self, ledger: &Ledger, shelf: Shelf) -> Result<usize, LedgerError> {
-        let partitions: Vec<String> = (0..SPREAD).map(|spread| shelf.partition(spread)).collect();
-        let queries = partitions.iter().map(|partition| self.due(ledger, partition, (None, "~"), u16::MAX));
-        Ok(try_join_all(queries).await?.into_iter().map(|due| due.len()).sum())
-    }
-
-    /// The entry among the items that were found.
-    pub fn entry(&self, found: &Found, event_id: &EventId) -> Option<Entry> {
-        found.get(&self.key(event_id)).map(|item| Entry::read(event_id, item))
-    }
-
     /// Sends an entry on its way again, to every queue: PENDING, due at once, with no attempt counted. The attribute
     /// `wake` lets the stream's filter pass the change to the relay; whatever is done next removes it.
     pub fn republish(&self, event_id: &EventId, standing: OutboxStatus, now: Time) -> Result<Write, LedgerError> {
@@ -414,50 +259,5 @@ impl Events {
             ],
         };
         Write::update(self.key(event_id), &change)
-    }
-
-    /// At most `limit` entries of one partition that are due until then, from behind the place `after`.
-    async fn due(
-        &self,
-        ledger: &Ledger,
-        partition: &str,
-        (after, until): (Option<&str>, &str),
-        limit: u16,
-    ) -> Result<Vec<Due>, LedgerError> {
-        // The index knows no order among entries that are due at the same moment; their places do.
-        let low = after.and_then(|after| after.split_once('#')).map_or("0", |(due_at, _)| due_at);
-        let mut found: Vec<Due> = Vec::new();
-        let mut start: Option<Item> = None;
-        loop {
-            let (items, next) = ledger
-                .attempt(|| async {
-                    let request = ledger
-                        .client
-                        .query()
-                        .table_name(&self.table)
-                        .index_name("unpublished")
-                        .key_condition_expression("unpublished = :shelf AND due_at BETWEEN :low AND :high")
-                        .expression_attribute_values(":shelf", text(partition))
-                        .expression_attribute_values(":low", text(low))
-                        .expression_attribute_values(":high", text(until))
-                        .set_exclusive_start_key(start.clone())
-                        .limit(i32::from(limit));
-                    match request.send().await {
-                        Ok(output) => Fate::Done((output.items.unwrap_or_default(), output.last_evaluated_key)),
-                        Err(error) => fate(&error),
-                    }
-                })
-                .await?;
-            for item in items {
-                let due: Due = from_item(&self.table, item)?;
-                if after.is_none_or(|after| due.place().as_str() > after) {
-                    found.push(due);
-                }
-            }
-            start = next;
-            if start.is_none() || found.len() >= limit.into() {
-                return Ok(found);
-            }
-        }
     }
 }

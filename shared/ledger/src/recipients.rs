@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::Ledger;
 use crate::commit::{Outcome, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, number, to_item};
+use crate::item::{Item, Key, from_item, number, spread, to_item};
 use crate::read::{Found, Page, Query};
 
 /// How many partitions all admins are spread over.
@@ -158,11 +158,9 @@ impl Recipients {
 
     /// The item that makes a recipient a member of their group.
     fn member(&self, recipient: &Recipient) -> Option<Key> {
-        let group = recipient.group()?;
-        let partitions = partitions(&group);
-        let bytes = recipient.user_id.as_str().bytes();
-        let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-        let partition = partitions.get(usize::try_from(hash).unwrap_or(0) % partitions.len().max(1))?;
+        let partitions = partitions(&recipient.group()?);
+        let over = u32::try_from(partitions.len()).ok().filter(|over| *over > 0)?;
+        let partition = partitions.get(usize::try_from(spread(recipient.user_id.as_str(), over)).ok()?)?;
         Some(Key::new(&self.members, "member_of", partition.as_str()).and("user_id", recipient.user_id.as_str()))
     }
 

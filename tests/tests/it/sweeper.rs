@@ -150,3 +150,13 @@ async fn anomalies_are_counted_and_kept() {
     assert_eq!((stack.metric("OutboxOverdue").await, stack.metric("OpenDeadLetters").await), (2, 1));
     assert_eq!((stack.count("events").await, stack.count("dead-letters").await), (2, 1));
 }
+
+#[tokio::test]
+async fn a_claim_whose_answer_is_lost_is_still_a_claim() {
+    let stack = without_stream(&[]).await;
+    hand_in(&stack, 1).await;
+    stack.proxy().break_next("UpdateItem", &[Fault::AnswerLost]);
+    assert_eq!(stack.sweep().await, 1, "and need not wait for its own lease to end");
+    stack.idle().await;
+    assert_eq!(stack.customer("u-1").await.inbox_titles().await, ["t-0"]);
+}
