@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use domain::dead_letter::{REDRIVE_REQUESTED, REDRIVEN};
-use domain::routing::{BadRouting, Queue, Routes};
+use domain::routing::{Queue, Routes};
 use ledger::{DeadLetters as Table, Events, Ledger, Processed};
-use messaging::{Consumer, Failure, Source};
-use runtime::{BadSetting, Metrics, Settings};
+use messaging::{BadStart, Consumer, Failure, Source};
+use runtime::{Metrics, Settings};
 
 /// The function, with what it needs for every batch.
 #[derive(Debug)]
@@ -28,17 +28,6 @@ pub struct DeadLetters {
     events: Events,
     sources: Vec<Source>,
     marks_kept: Duration,
-}
-
-/// The function cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum BadStart {
-    /// A setting is missing or wrong.
-    #[error(transparent)]
-    Setting(#[from] BadSetting),
-    /// The routing file cannot be read.
-    #[error(transparent)]
-    Routing(#[from] &'static BadRouting),
 }
 
 impl DeadLetters {

@@ -49,12 +49,11 @@ impl DeadLetters {
         };
         let delivery = Delivery::parse(message, source).ok();
         // Its consumer may have died after the commit, or another delivery may have got through.
-        if let Some(delivery) = &delivery {
-            let mark = self.processed.key(&source.consumer, &delivery.event.event_id);
-            if self.ledger().get(&mark).await?.is_some() {
-                tracing::warn!(event_id = %delivery.event.event_id, consumer = source.consumer, "dead, but processed");
-                return Ok(Recorded::Done);
-            }
+        if let Some(delivery) = &delivery
+            && self.processed.is_marked(self.ledger(), &source.consumer, &delivery.event.event_id).await?
+        {
+            tracing::warn!(event_id = %delivery.event.event_id, consumer = source.consumer, "dead, but processed");
+            return Ok(Recorded::Done);
         }
         let given_up = given_up(message, source, delivery.as_ref(), REASON.to_owned());
         let kept = self.table.record(self.ledger(), &given_up).await?;

@@ -9,11 +9,11 @@ mod outbox;
 
 use std::time::Duration;
 
-use domain::routing::{BadRouting, Routes};
+use domain::routing::Routes;
 use ledger::{DeadLetters, Events, Ledger, LedgerError};
-use messaging::Publisher;
 use messaging::publisher::Persistence;
-use runtime::{BadSetting, Metrics, Settings};
+use messaging::{BadStart, Publisher};
+use runtime::{Metrics, Settings};
 use serde::{Deserialize, Serialize};
 
 /// The sweeper, with what it needs for every run.
@@ -29,17 +29,6 @@ pub struct Sweep {
     lease: Duration,
     retention: Option<Duration>,
     marks_kept: Duration,
-}
-
-/// The sweeper cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum BadStart {
-    /// A setting is missing or wrong.
-    #[error(transparent)]
-    Setting(#[from] BadSetting),
-    /// The routing file cannot be read.
-    #[error(transparent)]
-    Routing(#[from] &'static BadRouting),
 }
 
 /// What a run is for.

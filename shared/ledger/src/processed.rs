@@ -6,6 +6,7 @@ use domain::id::compose;
 use domain::{EventId, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::Ledger;
 use crate::commit::Write;
 use crate::error::{Corrupt, LedgerError};
 use crate::item::{Key, from_item, to_item};
@@ -48,6 +49,11 @@ impl Processed {
     /// A mark's place.
     pub fn key(&self, consumer: &str, event_id: &EventId) -> Key {
         Key::new(&self.table, "consumer_event", compose(&[consumer, event_id.as_str()]))
+    }
+
+    /// Whether a consumer has processed an event, as it stands now.
+    pub async fn is_marked(&self, ledger: &Ledger, consumer: &str, event_id: &EventId) -> Result<bool, LedgerError> {
+        Ok(ledger.get(&self.key(consumer, event_id)).await?.is_some())
     }
 
     /// The marks of an event among the items that were found.

@@ -248,12 +248,11 @@ impl Consumer {
         delivery: Option<&Delivery>,
         reason: String,
     ) -> Result<Done, LedgerError> {
-        if let Some(delivery) = delivery {
-            let mark = self.processed.key(&source.consumer, &delivery.event.event_id);
-            if self.ledger.get(&mark).await?.is_some() {
-                tracing::warn!(reason, "duplicate failed and is skipped");
-                return Ok(Done::Duplicate);
-            }
+        if let Some(delivery) = delivery
+            && self.processed.is_marked(&self.ledger, &source.consumer, &delivery.event.event_id).await?
+        {
+            tracing::warn!(reason, "duplicate failed and is skipped");
+            return Ok(Done::Duplicate);
         }
         let given_up = given_up(message, source, delivery, reason);
         let kept = self.dead_letters.record(&self.ledger, &given_up).await?;
