@@ -111,7 +111,7 @@ where
     }
 
     fn decide(&self, known: &Self::Known, fresh: &Fresh) -> Result<Decision, LedgerError> {
-        let Some(letter) = known else { return Ok(Decision::Refuse(unknown().into_answer()?)) };
+        let Some(letter) = known else { return Ok(Decision::Decline(unknown().into_answer()?)) };
         match (self.decide)(letter, self.by, fresh) {
             Err(refusal) => {
                 let code = match refusal {

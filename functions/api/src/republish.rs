@@ -82,7 +82,7 @@ impl Command for Republish<'_> {
     }
 
     fn decide(&self, known: &Self::Known, fresh: &Fresh) -> Result<Decision, LedgerError> {
-        let Some(entry) = known else { return Ok(Decision::Refuse(unknown().into_answer()?)) };
+        let Some(entry) = known else { return Ok(Decision::Decline(unknown().into_answer()?)) };
         // Ends with the lease at the latest: not an answer to be kept for a day.
         if is_held(entry, fresh.now) {
             return Err(LedgerError::Contended { attempts: 1 });

@@ -1,18 +1,19 @@
 //! `GET /v1/events/{event_id}`: the whole story of one event, in time order.
 //!
 //! Two round trips: a consistent batch get of the entry, the marks and dead letters of every subscribed consumer; then
-//! what it told, and the audit of each dead letter. Nothing is scanned: all of it is found by keys that the event's id
+//! what it told, and the audit of what operators did, all at once. Nothing is scanned: all of it is found by keys that the event's id
 //! gives.
 
 use axum::Json;
 use axum::extract::State;
-use domain::dead_letter::{DeadLetter, REDRIVE_REQUESTED, dead_letter_id};
+use domain::dead_letter::{DISCARDED, DeadLetter, REDRIVE_REQUESTED, REDRIVEN, dead_letter_id};
 use domain::event::OutboxStatus;
 use domain::notification::EventNotification;
 use domain::routing::{Queue, Routes};
 use domain::{EventId, Time};
-use futures_util::future::try_join_all;
+use futures_util::future::{try_join, try_join_all};
 use ledger::Key;
+use ledger::events::Past;
 use ledger::outbox::Entry;
 use ledger::processed::Mark;
 use serde::Serialize;
@@ -55,39 +56,21 @@ pub async fn story(
     let marks = marks.iter().map(|key| api.processed.among(&found, key)).filter_map(Result::transpose);
     let marks: Vec<Mark> = marks.collect::<Result<_, _>>()?;
     stages.extend(marks.iter().map(of_mark));
-    let told = api.event_notifications.of_event(ledger, &event_id).await?;
-    stages.extend(told.iter().map(|told| of_notification(told, &marks)));
     let letters = letter_ids.iter().map(|id| api.dead_letters.among(&found, id)).filter_map(Result::transpose);
     let letters: Vec<DeadLetter> = letters.collect::<Result<_, _>>()?;
     let aggregates: Vec<_> = letters.iter().map(|letter| DeadLetter::aggregate(letter.dead_letter_id)).collect();
-    let audits = aggregates.iter().map(|aggregate| events.of_aggregate(ledger, aggregate, AUDIT, None));
-    for (letter, audit) in letters.iter().zip(try_join_all(audits).await?) {
-        stages.extend(of_dead_letter(letter));
-        stages.extend(audit.rows.into_iter().map(|past| {
-            let stage = if past.event_type == domain::dead_letter::DISCARDED { "DISCARDED" } else { "REDRIVEN" };
-            let id = letter.dead_letter_id;
-            Stage::new(
-                past.occurred_at,
-                stage,
-                json!({"consumer": letter.consumer, "dead_letter_id": id, "by": past.actor}),
-            )
-        }));
-    }
+    // What an operator did to the entry, to its dead letters, and, where the event is a job, the job's parts.
     let republished = ("OutboxEntry".to_owned(), event_id.to_string());
-    let republished = events.of_aggregate(ledger, &republished, AUDIT, None).await?;
-    stages.extend(
-        republished.rows.into_iter().map(|past| Stage::new(past.occurred_at, "REPUBLISHED", json!({"by": past.actor}))),
-    );
-    if entry.event_type.as_deref() == Some(REDRIVE_REQUESTED) {
-        let job = (entry.aggregate_type.clone().unwrap_or_default(), entry.aggregate_id.clone().unwrap_or_default());
-        let parts = events.of_aggregate(ledger, &job, AUDIT, None).await?;
-        stages.extend(parts.rows.into_iter().map(|past| {
-            Stage::new(
-                past.occurred_at,
-                "JOB_PART",
-                json!({"part": past.payload["part"], "matched": past.payload["matched"]}),
-            )
-        }));
+    let job = (entry.aggregate_type.clone().unwrap_or_default(), entry.aggregate_id.clone().unwrap_or_default());
+    let job = Some(job).filter(|_| entry.event_type.as_deref() == Some(REDRIVE_REQUESTED));
+    let asked: Vec<&(String, String)> = aggregates.iter().chain([&republished]).chain(&job).collect();
+    let audits = asked.iter().map(|aggregate| events.of_aggregate(ledger, aggregate, AUDIT, None));
+    let (told, audits) = try_join(api.event_notifications.of_event(ledger, &event_id), try_join_all(audits)).await?;
+    stages.extend(told.iter().map(|told| of_notification(told, &marks)));
+    stages.extend(letters.iter().flat_map(of_dead_letter));
+    for (index, audit) in audits.into_iter().enumerate() {
+        let letter = letters.get(index);
+        stages.extend(audit.rows.into_iter().map(|past| of_audit(past, letter)));
     }
     // Stable: what has the same time stays in the order of cause and effect.
     stages.sort_by_key(|stage| stage.at);
@@ -162,6 +145,21 @@ fn of_notification(told: &EventNotification, marks: &[Mark]) -> Stage {
     let handled_by = told.handled_by.as_ref().map(|handled_by| &handled_by.user_id);
     let more = json!({"audience": told.audience, "group": told.group, "read_by": read_by, "handled_by": handled_by});
     Stage::new(written.unwrap_or(told.created_at), "NOTIFIED", more)
+}
+
+/// What an operator did, or a job.
+fn of_audit(past: Past, letter: Option<&DeadLetter>) -> Stage {
+    let (consumer, id) = letter.map(|letter| (&letter.consumer, letter.dead_letter_id)).unzip();
+    let handled = json!({"consumer": consumer, "dead_letter_id": id, "by": past.actor});
+    match past.event_type.as_str() {
+        REDRIVEN => Stage::new(past.occurred_at, "REDRIVEN", handled),
+        DISCARDED => Stage::new(past.occurred_at, "DISCARDED", handled),
+        REDRIVE_REQUESTED => {
+            let part = json!({"part": past.payload["part"], "matched": past.payload["matched"]});
+            Stage::new(past.occurred_at, "JOB_PART", part)
+        }
+        _ => Stage::new(past.occurred_at, "REPUBLISHED", json!({"by": past.actor})),
+    }
 }
 
 fn of_dead_letter(letter: &DeadLetter) -> Vec<Stage> {
