@@ -36,7 +36,7 @@ pub async fn put_recipient(
         let detail = |(field, problem): (&str, &str)| Detail { field: field.to_owned(), problem: problem.to_owned() };
         return Err(ApiError::fields(misfits.into_iter().map(detail)));
     }
-    let recipient = Recipient { user_type, user_id, details: body.parsed };
+    let recipient = Recipient { user_type, user_id, details: body.parsed, suppressed: Vec::new() };
     api.recipients.put(&api.commands.ledger, &recipient).await?;
     Ok(Json(serde_json::to_value(&recipient)?))
 }

@@ -45,7 +45,7 @@ pub async fn story(
     let (ledger, events) = (&api.commands.ledger, &api.commands.events);
     let routes = Routes::load().map_err(|error| ApiError::unexpected(&error))?;
     let consumers: Vec<String> = routes.all_queues().into_iter().map(Queue::consumer).collect();
-    let letter_ids: Vec<_> = consumers.iter().map(|consumer| dead_letter_id(consumer, Some(&event_id), "")).collect();
+    let letter_ids: Vec<_> = consumers.iter().map(|consumer| dead_letter_id(consumer, &event_id)).collect();
     let marks: Vec<Key> = consumers.iter().map(|consumer| api.processed.key(consumer, &event_id)).collect();
     let letters = letter_ids.iter().map(|id| api.dead_letters.key(id));
     let keys: Vec<Key> = [events.key(&event_id)].into_iter().chain(marks.iter().cloned()).chain(letters).collect();

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use domain::dead_letter::{REDRIVE_REQUESTED, REDRIVEN};
-use domain::routing::{Queue, Routes};
-use ledger::{DeadLetters as Table, Events, Ledger, Processed};
+use domain::routing::Queue;
+use ledger::{DeadLetters as Table, Events, Ledger, Processed, Sends};
 use messaging::{BadStart, Consumer, Failure, Source};
 use runtime::{Metrics, Settings};
 
@@ -26,6 +26,7 @@ pub struct DeadLetters {
     table: Table,
     processed: Processed,
     events: Events,
+    sends: Sends,
     sources: Vec<Source>,
     marks_kept: Duration,
 }
@@ -38,8 +39,7 @@ impl DeadLetters {
         sqs: aws_sdk_sqs::Client,
         metrics: Metrics,
     ) -> Result<Self, BadStart> {
-        let queues = Routes::load()?.all_queues();
-        let sources = queues.into_iter().map(|queue| Source::from_settings(settings, queue));
+        let sources = Queue::ALL.into_iter().map(|queue| Source::from_settings(settings, queue));
         let sources: Vec<Source> = sources.collect::<Result<_, _>>()?;
         let redrives = sources.iter().filter(|source| source.queue == Queue::Redrives.name()).cloned().collect();
         Ok(Self {
@@ -49,6 +49,7 @@ impl DeadLetters {
             table: Table::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
             processed: Processed::new(settings.text("BELFRY_PROCESSED_TABLE")?, settings.processed_retention()?),
             events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
+            sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
             sources,
             marks_kept: settings.processed_retention()?,
         })

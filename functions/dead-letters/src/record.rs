@@ -1,9 +1,11 @@
 //! The recorder: a message that died without a word becomes a dead letter.
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use domain::routing::Queue;
 use futures_util::future::join_all;
 use ledger::LedgerError;
-use messaging::delivery::{Delivery, given_up};
+use messaging::delivery::{Delivery, failed, given_up};
+use messaging::order;
 use messaging::source::Source;
 use runtime::metrics::Consumed;
 
@@ -26,16 +28,13 @@ impl DeadLetters {
         let mut response = SqsBatchResponse::default();
         let mut consumed = Consumed::default();
         for (message, recorded) in batch.records.iter().zip(recorded) {
-            let message_id = message.message_id.clone().unwrap_or_default();
             match recorded {
                 Ok(Recorded::Kept) => consumed.dead_letters += 1,
                 Ok(Recorded::Done) => consumed.duplicates += 1,
                 Err(error) => {
-                    tracing::error!(message_id, %error, "dead letter not written, message comes back");
+                    tracing::error!(message_id = message.message_id, %error, "dead letter not written, message comes back");
                     consumed.retried += 1;
-                    let mut failure = BatchItemFailure::default();
-                    failure.item_identifier = message_id;
-                    response.batch_item_failures.push(failure);
+                    response.batch_item_failures.push(failed(message));
                 }
             }
         }
@@ -47,6 +46,16 @@ impl DeadLetters {
         let Some(source) = Source::of_dead(&self.sources, message) else {
             return Err(LedgerError::Refused { reason: "a dead letter queue of no known consumer".to_owned() });
         };
+        if let Some(Queue::Deliver(_)) = Queue::named(&source.queue)
+            && let Ok(order) = order::read(message.body.as_deref().unwrap_or_default())
+            && self.sends.get(self.ledger(), &order).await?.is_some()
+        {
+            // The message was only a nudge. The send is in its table: the sweeper sends for it again, and where it is
+            // given up, that writes a dead letter of its own.
+            let notification_id = order.notification_id;
+            tracing::warn!(%notification_id, consumer = source.consumer, "the order died, its send goes on");
+            return Ok(Recorded::Done);
+        }
         let delivery = Delivery::parse(message, source).ok();
         // Its consumer may have died after the commit, or another delivery may have got through.
         if let Some(delivery) = &delivery

@@ -6,6 +6,7 @@
 use aws_sdk_sqs::types::MessageAttributeValue;
 use domain::Event;
 use domain::dead_letter::{DeadLetter, DeadLetterHandled, DeadLetterStatus};
+use messaging::order::REDRIVE;
 use messaging::{Effect, Failure};
 use serde::Deserialize;
 
@@ -20,16 +21,19 @@ impl DeadLetters {
         let letter = letter.ok_or_else(|| Failure::Reject("the dead letter is gone".to_owned()))?;
         // A later version means that this redrive has arrived already: it failed again, or was handled since.
         if letter.version == handled.version && letter.status == DeadLetterStatus::Redriven {
-            self.send(&letter).await?;
+            self.send(&letter, event).await?;
         }
         Ok(Effect::default())
     }
 
-    async fn send(&self, letter: &DeadLetter) -> Result<(), Failure> {
+    async fn send(&self, letter: &DeadLetter, redrive: &Event) -> Result<(), Failure> {
         let source = self.sources.iter().find(|source| source.queue == letter.queue);
         let source = source.ok_or_else(|| Failure::Reject(format!("no queue {}", letter.queue)))?;
         let mut request = self.sqs.send_message().queue_url(&source.url).message_body(&letter.body);
-        for (name, value) in &letter.attributes {
+        // A send that was given up has no mark to tell a redrive from a message that comes twice: it goes by this.
+        let mut attributes = letter.attributes.clone();
+        attributes.insert(REDRIVE.to_owned(), redrive.event_id.to_string());
+        for (name, value) in &attributes {
             let value = MessageAttributeValue::builder().data_type("String").string_value(value).build();
             let value = value.map_err(|error| Failure::Reject(format!("attribute {name}: {error}")))?;
             request = request.message_attributes(name, value);

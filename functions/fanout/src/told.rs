@@ -1,8 +1,13 @@
-//! What one event tells one group: the event notification that they share, and each one's own row.
+//! What one event tells one group: the event notification that they share, each one's own row and sends.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use domain::notification::{EventNotification, Notification, notification_id};
+use domain::recipient::{Channel, Recipient, Skip};
 use domain::routing::{Group, Route};
-use domain::{Event, UserId};
+use domain::send::ChannelSend;
+use domain::{Event, Time, Trace, UserId};
 use messaging::Failure;
 use texts::{Language, Reader, Texts};
 
@@ -11,6 +16,9 @@ use texts::{Language, Reader, Texts};
 pub struct Told {
     /// What the group shares.
     pub shared: EventNotification,
+    /// The channels to send through.
+    pub channels: BTreeSet<Channel>,
+    trace: Option<Trace>,
 }
 
 impl Told {
@@ -23,7 +31,10 @@ impl Told {
             let text = text.map_err(|error| Failure::Reject(error.to_string()))?;
             Ok((language.as_str().to_owned(), text))
         };
+        let channels = route.channels_for(&event.payload);
         Ok(Self {
+            channels: channels.map_err(|error| Failure::Reject(error.to_string()))?,
+            trace: event.traceparent.clone(),
             shared: EventNotification {
                 event_id: event.event_id.clone(),
                 event_type: event.event_type.clone(),
@@ -52,5 +63,19 @@ impl Told {
             created_at: shared.created_at,
             read_at: None,
         }
+    }
+
+    /// One recipient's sends. Somebody of whom nothing is known has an inbox and no address.
+    pub fn sends(
+        &self,
+        notification: &Notification,
+        recipient: Option<&Recipient>,
+        times: (Time, Duration),
+    ) -> impl Iterator<Item = ChannelSend> {
+        let about = (self.shared.event_type.as_str(), self.trace.as_ref());
+        self.channels.iter().map(move |channel| {
+            let skip = recipient.map_or(Some(Skip::NoAddress), |recipient| recipient.skip(about.0, *channel));
+            ChannelSend::new((notification, *channel), about, skip, times)
+        })
     }
 }

@@ -4,28 +4,39 @@ use domain::Time;
 use domain::dead_letter::{DeadLetterFilter, DeadLetterStatus};
 use ledger::LedgerError;
 use ledger::outbox::Shelf;
+use ledger::sends::Shelf as SendShelf;
 use runtime::metrics::Anomalies;
 
 use crate::{Sweep, Swept};
 
+/// A send that is overdue for so long has been sent for again and again: its channel is not delivering.
+const STUCK: std::time::Duration = std::time::Duration::from_secs(7_200);
+
 impl Sweep {
-    /// Counts overdue and FAILED outbox entries, and dead letters that wait for an operator.
+    /// Counts overdue and FAILED outbox entries, sends that are stuck, and dead letters that wait for an operator.
     pub(crate) async fn count_anomalies(&self) -> Result<Swept, LedgerError> {
         let now = Time::now();
         let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
         // At least these: a letter that was given up on so long ago is of an event that is older still.
         let stale = DeadLetterFilter { until: Some(now.minus(self.marks_kept)), ..open.clone() };
-        let (overdue, failed, open_dead_letters, stale_dead_letters) = tokio::try_join!(
+        let stuck = (SendShelf::Open, now.minus(STUCK));
+        // Held for longer than a send that has ended is kept: not deleted, but nobody looks.
+        let stale_sends = (SendShelf::Held, self.sends_kept.map_or(now, |kept| now.minus(kept)));
+        let (overdue, failed, open_dead_letters, stale_dead_letters, sends_stuck, sends_stale) = tokio::try_join!(
             self.events.overdue(&self.ledger, now, u16::MAX),
             self.events.shelf_size(&self.ledger, Shelf::Failed),
             self.dead_letters.count(&self.ledger, &open),
             self.dead_letters.count(&self.ledger, &stale),
+            self.sends.count_due(&self.ledger, stuck),
+            self.sends.count_due(&self.ledger, stale_sends),
         )?;
         let anomalies = Anomalies {
             overdue: count(overdue.len()),
             failed: count(failed),
             open_dead_letters: count(usize::try_from(open_dead_letters).unwrap_or(usize::MAX)),
             stale_dead_letters: count(usize::try_from(stale_dead_letters).unwrap_or(usize::MAX)),
+            sends_stuck: count(sends_stuck),
+            sends_stale: count(sends_stale),
         };
         if let Some(oldest) = overdue.first() {
             tracing::error!(overdue = anomalies.overdue, oldest = %oldest, "outbox entries are overdue");
@@ -36,8 +47,20 @@ impl Sweep {
         if anomalies.stale_dead_letters > 0 {
             tracing::error!(stale = anomalies.stale_dead_letters, "dead letters are too old to be redriven");
         }
+        if anomalies.sends_stuck > 0 {
+            tracing::error!(stuck = anomalies.sends_stuck, "sends are overdue and nobody delivers them");
+        }
+        if anomalies.sends_stale > 0 {
+            tracing::error!(stale = anomalies.sends_stale, "sends are held for an operator past their retention");
+        }
         self.metrics.anomalies(&anomalies);
-        let all = [anomalies.overdue, anomalies.failed, anomalies.open_dead_letters];
+        let all = [
+            anomalies.overdue,
+            anomalies.failed,
+            anomalies.open_dead_letters,
+            anomalies.sends_stuck,
+            anomalies.sends_stale,
+        ];
         Ok(Swept { anomalies: all.into_iter().fold(0, u32::saturating_add), ..Swept::default() })
     }
 }

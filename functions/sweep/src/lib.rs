@@ -1,18 +1,20 @@
 //! The sweeper: runs on a schedule and takes care of what others left behind.
 //!
-//! `{"task": "outbox"}`, every minute: entries that the stream did not get out. `{"task": "anomalies"}`, every hour:
-//! counts what an operator has to look at. What is done with is not deleted here: it carries the moment of its expiry,
+//! `{"task": "outbox"}`, every minute: entries that the stream did not get out. `{"task": "sends"}`, every minute: sends
+//! that are overdue. `{"task": "anomalies"}`, every hour: counts what an operator has to look at. What is done with is not deleted here: it carries the moment of its expiry,
 //! and DynamoDB deletes it.
 
 mod anomalies;
 mod outbox;
+mod sends;
 
 use std::time::Duration;
 
-use domain::routing::Routes;
-use ledger::{DeadLetters, Events, Ledger, LedgerError};
+use domain::recipient::Channel;
+use domain::routing::{Queue, Routes};
+use ledger::{DeadLetters, Events, Ledger, LedgerError, Sends};
 use messaging::publisher::Persistence;
-use messaging::{BadStart, Publisher};
+use messaging::{BadStart, Publisher, Queues};
 use runtime::{Metrics, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -23,12 +25,16 @@ pub struct Sweep {
     metrics: Metrics,
     events: Events,
     dead_letters: DeadLetters,
+    sends: Sends,
+    channel_queues: Queues,
+    grace: Duration,
     publisher: Publisher,
     persistence: Persistence,
     batch: u16,
     lease: Duration,
     retention: Option<Duration>,
     marks_kept: Duration,
+    sends_kept: Option<Duration>,
 }
 
 /// What a run is for.
@@ -37,6 +43,8 @@ pub struct Sweep {
 pub enum Task {
     /// Publish what is overdue.
     Outbox,
+    /// Send for what is overdue.
+    Sends,
     /// Count what an operator has to look at.
     Anomalies,
 }
@@ -44,9 +52,9 @@ pub enum Task {
 /// What a run came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Entries published.
+    /// Entries published, or sends sent for.
     pub published: u32,
-    /// Entries that did not get out this time.
+    /// Those that did not get out this time.
     pub unpublished: u32,
     /// What an operator has to look at.
     pub anomalies: u32,
@@ -68,12 +76,16 @@ impl Sweep {
             metrics,
             events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?),
             dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
+            sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
+            channel_queues: Queues::from_settings(sqs.clone(), settings, &Channel::SENT.map(Queue::Deliver).into())?,
+            grace: settings.stream_grace()?,
             publisher: Publisher::new(settings, sqs, Routes::load()?)?,
             persistence: Persistence::from_settings(settings)?,
             batch: u16::try_from(batch).unwrap_or(u16::MAX),
             lease,
             retention: settings.event_retention()?,
             marks_kept: settings.processed_retention()?,
+            sends_kept: settings.notification_retention()?,
         })
     }
 
@@ -81,6 +93,7 @@ impl Sweep {
     pub async fn handle(&self, task: Task) -> Result<Swept, LedgerError> {
         match task {
             Task::Outbox => self.sweep_outbox().await,
+            Task::Sends => self.sweep_sends().await,
             Task::Anomalies => self.count_anomalies().await,
         }
     }

@@ -18,10 +18,10 @@ use uuid::Uuid;
 use crate::{Sweep, Swept};
 
 /// No new batch begins after this long: what the function's timeout leaves room for.
-const BUDGET: Duration = Duration::from_secs(20);
+pub(crate) const BUDGET: Duration = Duration::from_secs(20);
 
 /// How many entries are claimed or finalised at the same time.
-const AT_ONCE: usize = 10;
+pub(crate) const AT_ONCE: usize = 10;
 
 /// How one claimed entry ended.
 enum Ended {

@@ -87,6 +87,15 @@ pub fn start(
                 async move { Ok::<_, Infallible>(fanout.handle(event).await) }
             })))
         }
+        "deliver" => {
+            let deliver =
+                deliver::Deliver::new(&settings, ledger, clients.sqs.clone(), &clients.outside, metrics.sink());
+            let deliver = Arc::new(deliver.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let deliver = Arc::clone(&deliver);
+                async move { Ok::<_, Infallible>(deliver.handle(event).await) }
+            })))
+        }
         "dead-letters" => {
             let letters = dead_letters::DeadLetters::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
             let letters = Arc::new(letters.map_err(|error| failed(error.to_string()))?);

@@ -24,6 +24,7 @@ use crate::gateway::{Gateway, authorize};
 use crate::local_routes::{self, Local};
 use crate::mapping::{Checkpoints, Drained, OnFailure, QueuePoller, Scheduled, StreamPoller};
 use crate::metrics::RecentMetrics;
+use crate::outside;
 use crate::provision::{NotProvisioned, Provisioned, provision};
 use crate::template::{Function, Template, TemplateError, UnresolvedVariable};
 
@@ -158,10 +159,12 @@ impl Host {
             functions: Vec::new(),
         };
         let metrics = RecentMetrics::default();
+        let mut settings = outside::settings(&url, &providers_url);
+        settings.extend(options.settings.clone());
         let mut api = None;
         for function in &template.functions {
-            let environment = template
-                .environment(function, &options.settings, |reference| starting.provisioned.locate(reference))?;
+            let environment =
+                template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;
             match functions::start(function, environment, &starting.clients, &starting.activity, &metrics)? {
                 Started::Http(router) => api = Some(router),
                 Started::Events(invocable) => starting.map(function, invocable),
@@ -282,7 +285,14 @@ fn read_template(options: &Options) -> Result<Template, TemplateError> {
     {
         parameters.insert(name.to_owned(), value.to_owned());
     }
-    Template::parse(options.template.as_deref().unwrap_or(TEMPLATE), &parameters)
+    let template = options.template.as_deref().unwrap_or(TEMPLATE);
+    for (name, value) in outside::PARAMETERS {
+        // A template of somebody's own need not have it.
+        if template.contains(&format!("\n  {name}:\n")) {
+            parameters.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        }
+    }
+    Template::parse(template, &parameters)
 }
 
 async fn listen(port: u16) -> Result<TcpListener, HostError> {

@@ -57,6 +57,7 @@ impl Providers {
             .route("/token", post(fcm::token))
             .route("/v1/projects/{project}/messages:send", post(fcm::send))
             .route("/services/{team}/{hook}/{secret}", post(slack::webhook))
+            .route("/slack/{*webhook}", post(slack::webhook))
             .route("/v1/payment_intents", any(payments::call))
             .route("/v1/payment_intents/{*rest}", any(payments::call))
             .route("/v1/refunds", any(payments::call))

@@ -21,8 +21,10 @@ struct Payload {
 }
 
 pub(crate) async fn webhook(State(providers): State<Providers>, uri: Uri, body: Bytes) -> Response {
-    // The path is the address: whoever knows it may post.
-    let mut message = Message { to: Some(uri.path().to_owned()), ..Message::default() };
+    // The path is the address: whoever knows it may post. Under `/slack` any will do, for webhooks of whatever host.
+    let path = uri.path();
+    let mut message =
+        Message { to: Some(path.strip_prefix("/slack").unwrap_or(path).to_owned()), ..Message::default() };
     let Ok(payload) = serde_json::from_slice::<Payload>(&body) else {
         providers.refuse(Target::Slack, message);
         return (StatusCode::BAD_REQUEST, "invalid_payload").into_response();

@@ -18,3 +18,4 @@ pub use outgoing::{Address, Message, Outgoing, Receipt};
 pub use provider::Provider;
 /// Of `List-Unsubscribe`.
 pub use reqwest::Url;
+pub use setting::time_limit;

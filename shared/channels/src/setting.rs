@@ -10,7 +10,7 @@ const TIME_LIMIT: &str = "BELFRY_PROVIDER_TIME_LIMIT";
 
 /// How long one send may take in all. Bounded, because a claim's lease ends after 30 s, and what is recorded after that
 /// is recorded by nobody.
-pub(crate) fn time_limit(settings: &Settings) -> Result<Duration, BadSetting> {
+pub fn time_limit(settings: &Settings) -> Result<Duration, BadSetting> {
     let limit = settings.duration(TIME_LIMIT, Duration::from_secs(10), Duration::from_secs(1))?;
     if limit > Duration::from_secs(20) {
         return Err(wrong(TIME_LIMIT, "at most 20s", settings.text(TIME_LIMIT)?));

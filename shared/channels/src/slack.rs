@@ -7,10 +7,13 @@ use reqwest::{Client, Url};
 use runtime::{BadSetting, Settings};
 use serde::Serialize;
 
-use crate::setting::{is_safe, optional, time_limit, wrong};
-use crate::{Address, NotSent, Outgoing, Reason, http};
+use crate::setting::{endpoint, is_safe, optional, time_limit, wrong};
+use crate::{Address, Message, NotSent, Outgoing, Reason, http};
 
 const HOSTS: &str = "BELFRY_SLACK_HOSTS";
+
+/// Any host.
+const ANY: &str = "*";
 
 /// Slack's own hosts.
 const SLACK: &str = "hooks.slack.com,hooks.slack-gov.com";
@@ -44,6 +47,7 @@ const OTHERS: [&str; 8] = [
 pub struct Slack {
     client: Client,
     hosts: Vec<String>,
+    endpoint: Option<Url>,
     limit: Duration,
 }
 
@@ -57,7 +61,8 @@ impl Slack {
     pub const NAME: &str = "slack";
 
     /// `BELFRY_SLACK_HOSTS`: where webhooks may point. People choose their webhooks, so without this list they could
-    /// have us post to what only we can reach, Lambda's own runtime API on the loopback among it.
+    /// have us post to what only we can reach, Lambda's own runtime API on the loopback among it. `BELFRY_SLACK_ENDPOINT_URL`,
+    /// if it is not Slack's: every webhook's path is asked for there, and then the hosts may be `*`.
     pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
         let limit = time_limit(settings)?;
         let hosts = optional(settings, HOSTS)?.unwrap_or_else(|| SLACK.to_owned());
@@ -65,7 +70,11 @@ impl Slack {
         if hosts.iter().any(String::is_empty) {
             return Err(wrong(HOSTS, "host names with commas between them", hosts.join(",")));
         }
-        Ok(Self { client: http::client(limit), hosts, limit })
+        let endpoint = endpoint(settings, "BELFRY_SLACK_ENDPOINT_URL")?;
+        if endpoint.is_none() && hosts.iter().any(|host| host == ANY) {
+            return Err(wrong(HOSTS, "host names, since BELFRY_SLACK_ENDPOINT_URL is not set", ANY.to_owned()));
+        }
+        Ok(Self { client: http::client(limit), hosts, endpoint, limit })
     }
 
     pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Option<String>, NotSent> {
@@ -73,7 +82,8 @@ impl Slack {
             return Err(Reason::word("not a webhook").refused());
         };
         let url = self.allowed(webhook).ok_or(Reason::word("a webhook at a host that is not allowed").refused())?;
-        let text = format!("*{}*\n{}", outgoing.message.title_line(), outgoing.message.body);
+        let Message { title, body, .. } = &outgoing.message;
+        let text = if title.is_empty() { body.clone() } else { format!("*{}*\n{body}", outgoing.message.title_line()) };
         let request = self.client.post(url).timeout(self.limit).json(&Payload { text });
         let answer = request.send().await.map_err(|error| http::unanswered(&error))?;
         let status = answer.status();
@@ -87,7 +97,12 @@ impl Slack {
     fn allowed(&self, webhook: &WebhookUrl) -> Option<Url> {
         let url = Url::parse(webhook.as_str()).ok()?;
         let host = url.host_str()?;
-        (is_safe(&url) && self.hosts.iter().any(|allowed| allowed == host)).then_some(url)
+        let allowed = is_safe(&url) && self.hosts.iter().any(|allowed| allowed == host || allowed == ANY);
+        match &self.endpoint {
+            _ if !allowed => None,
+            None => Some(url),
+            Some(endpoint) => Url::parse(&format!("{}{}", endpoint.as_str().trim_end_matches('/'), url.path())).ok(),
+        }
     }
 }
 

@@ -119,6 +119,8 @@ pub struct GivenUp {
     pub consumer: String,
     /// Event id, type and the time it was recorded, where the message could be read.
     pub event: Option<(EventId, String, Time)>,
+    /// The notification, where the message is about one send of the event: each has a dead letter of its own.
+    pub notification_id: Option<Uuid>,
     /// The queue's id of the message.
     pub message_id: String,
     /// Why.
@@ -147,20 +149,28 @@ pub enum CannotHandle {
     TooOld,
 }
 
-/// The id of the dead letter of one consumer and one event, or one message where there is no event.
-pub fn dead_letter_id(consumer: &str, event_id: Option<&EventId>, message_id: &str) -> Uuid {
-    let what = match event_id {
-        Some(event_id) => compose(&[consumer, "event", event_id.as_str()]),
-        None => compose(&[consumer, "message", message_id]),
-    };
-    Uuid::new_v5(&NAMESPACE, what.as_bytes())
+/// The id of the dead letter of one consumer and one event.
+pub fn dead_letter_id(consumer: &str, event_id: &EventId) -> Uuid {
+    derived(consumer, "event", event_id.as_str())
+}
+
+/// The id of the dead letter of one send.
+pub fn dead_send_id(consumer: &str, notification_id: Uuid) -> Uuid {
+    derived(consumer, "send", &notification_id.to_string())
+}
+
+fn derived(consumer: &str, kind: &str, id: &str) -> Uuid {
+    Uuid::new_v5(&NAMESPACE, compose(&[consumer, kind, id]).as_bytes())
 }
 
 impl GivenUp {
     /// The id of its dead letter.
     pub fn dead_letter_id(&self) -> Uuid {
-        let event_id = self.event.as_ref().map(|(event_id, _, _)| event_id);
-        dead_letter_id(&self.consumer, event_id, &self.message_id)
+        match (self.notification_id, &self.event) {
+            (Some(notification_id), _) => dead_send_id(&self.consumer, notification_id),
+            (None, Some((event_id, _, _))) => dead_letter_id(&self.consumer, event_id),
+            (None, None) => derived(&self.consumer, "message", &self.message_id),
+        }
     }
 
     /// What becomes of the dead letter: a new one; the redriven one, open again; or nothing, where it is open already
@@ -281,6 +291,7 @@ mod tests {
 
     fn given_up(reason: &str) -> GivenUp {
         GivenUp {
+            notification_id: None,
             queue: "fanout-customer".to_owned(),
             consumer: "fanout:CUSTOMER".to_owned(),
             event: Some((EventId::parse("e-1").expect("an id"), "T".to_owned(), at("2026-01-01T00:00:00Z"))),

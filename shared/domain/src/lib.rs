@@ -15,8 +15,10 @@ pub mod recipient;
 pub mod reservation;
 pub mod routing;
 pub mod schemas;
+pub mod send;
 pub mod time;
 pub mod trace;
+pub mod unsubscribe;
 
 pub use audience::Audience;
 pub use event::{Event, Fresh};

@@ -6,6 +6,10 @@ use crate::id::{AgencyId, Line, RestaurantId};
 use crate::routing::Group;
 use crate::{Audience, UserId};
 
+mod reach;
+
+pub use reach::{Skip, Suppression, address_hash};
+
 /// One person who can be told things.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipient {
@@ -16,6 +20,9 @@ pub struct Recipient {
     /// The person's addresses and wishes.
     #[serde(flatten)]
     pub details: RecipientDetails,
+    /// The addresses that a provider has called dead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<Suppression>,
 }
 
 /// Addresses and wishes: the body of `PUT /v1/recipients/{user_type}/{user_id}`.
@@ -80,6 +87,22 @@ pub enum Channel {
     Slack,
     /// Live socket; direct, has no stored send.
     Websocket,
+}
+
+impl Channel {
+    /// The channels that have a stored send; a live socket has none.
+    pub const SENT: [Self; 4] = [Self::Email, Self::Sms, Self::Push, Self::Slack];
+
+    /// The name as it is written everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Email => "EMAIL",
+            Self::Sms => "SMS",
+            Self::Push => "PUSH",
+            Self::Slack => "SLACK",
+            Self::Websocket => "WEBSOCKET",
+        }
+    }
 }
 
 /// A channel, or every channel.

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::recipient::Channel;
 use crate::{Audience, dead_letter};
 
 pub use route::{BadField, Group, Route, Who};
@@ -29,6 +30,8 @@ pub enum Queue {
     Fanout(Audience),
     /// The queue of what operators redrive.
     Redrives,
+    /// The queue of one channel's sends; of those that have any, [`Channel::SENT`].
+    Deliver(Channel),
 }
 
 /// What a consumer hears of without being an audience.
@@ -37,12 +40,16 @@ const SUBSCRIPTIONS: [(&str, Queue); 2] =
 
 impl Queue {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::Fanout(Audience::Customer),
         Self::Fanout(Audience::RestaurantUser),
         Self::Fanout(Audience::AgencyUser),
         Self::Fanout(Audience::AdminUser),
         Self::Redrives,
+        Self::Deliver(Channel::Email),
+        Self::Deliver(Channel::Sms),
+        Self::Deliver(Channel::Push),
+        Self::Deliver(Channel::Slack),
     ];
 
     /// Its name, which the name of its resource ends with.
@@ -53,6 +60,11 @@ impl Queue {
             Self::Fanout(Audience::AgencyUser) => "fanout-agency-user",
             Self::Fanout(Audience::AdminUser) => "fanout-admin-user",
             Self::Redrives => "redrives",
+            Self::Deliver(Channel::Email) => "deliver-email",
+            Self::Deliver(Channel::Sms) => "deliver-sms",
+            Self::Deliver(Channel::Push) => "deliver-push",
+            Self::Deliver(Channel::Slack) => "deliver-slack",
+            Self::Deliver(Channel::Websocket) => "deliver-websocket",
         }
     }
 
@@ -66,6 +78,7 @@ impl Queue {
         match self {
             Self::Fanout(audience) => format!("fanout:{audience}"),
             Self::Redrives => "redrives".to_owned(),
+            Self::Deliver(channel) => format!("deliver:{}", channel.as_str()),
         }
     }
 
@@ -77,6 +90,11 @@ impl Queue {
             Self::Fanout(Audience::AgencyUser) => "BELFRY_FANOUT_AGENCY_USER_QUEUE_URL",
             Self::Fanout(Audience::AdminUser) => "BELFRY_FANOUT_ADMIN_USER_QUEUE_URL",
             Self::Redrives => "BELFRY_REDRIVES_QUEUE_URL",
+            Self::Deliver(Channel::Email) => "BELFRY_DELIVER_EMAIL_QUEUE_URL",
+            Self::Deliver(Channel::Sms) => "BELFRY_DELIVER_SMS_QUEUE_URL",
+            Self::Deliver(Channel::Push) => "BELFRY_DELIVER_PUSH_QUEUE_URL",
+            Self::Deliver(Channel::Slack) => "BELFRY_DELIVER_SLACK_QUEUE_URL",
+            Self::Deliver(Channel::Websocket) => "BELFRY_DELIVER_WEBSOCKET_QUEUE_URL",
         }
     }
 
@@ -84,7 +102,7 @@ impl Queue {
     pub fn audience(self) -> Option<Audience> {
         match self {
             Self::Fanout(audience) => Some(audience),
-            Self::Redrives => None,
+            Self::Redrives | Self::Deliver(_) => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -58,8 +59,18 @@ impl<A: Aggregate> Aggregates<A> {
 
     /// Stores an aggregate, if the one before it (version one lower, or none) is what stands there.
     pub fn put(&self, aggregate: &A) -> Result<Write, LedgerError> {
+        self.put_with(aggregate, None)
+    }
+
+    /// The same with attributes that a setting has a say in.
+    pub(crate) fn put_with(
+        &self,
+        aggregate: &A,
+        more: impl IntoIterator<Item = (String, AttributeValue)>,
+    ) -> Result<Write, LedgerError> {
         let (key, mut item) = (self.key(&aggregate.id()), to_item(aggregate)?);
         item.extend(aggregate.indexed());
+        item.extend(more);
         match aggregate.version() {
             0 | 1 => Write::create(key, item),
             version => Write::put(key, item, "version = :before", [(":before", number(version - 1))]),

@@ -13,7 +13,7 @@ use crate::Ledger;
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
 use crate::item::{Item, Key, from_item, text, to_item};
-use crate::read::Query;
+use crate::read::{Found, Query};
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -144,6 +144,11 @@ impl EventNotifications {
             .iter()
             .map(|key| found.get(key).map(|item| self.parse(item.clone())).transpose())
             .collect::<Result<_, _>>()?)
+    }
+
+    /// The event notification among the items that were found.
+    pub fn among(&self, found: &Found, key: &Key) -> Result<Option<EventNotification>, Corrupt> {
+        found.get(key).map(|item| self.parse(item.clone())).transpose()
     }
 
     fn parse(&self, item: Item) -> Result<EventNotification, Corrupt> {

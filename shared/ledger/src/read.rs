@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
 use crate::Ledger;
 use crate::attempt::{Fate, fate};
 use crate::error::LedgerError;
-use crate::item::{Item, Key};
+use crate::item::{Item, Key, text};
 
 /// DynamoDB reads at most this many items at once.
 const BATCH: usize = 100;
@@ -49,6 +49,18 @@ pub(crate) struct Query<'a> {
     /// Newest (highest sort key) first.
     pub descending: bool,
     /// At most this many rows.
+    pub limit: u16,
+}
+
+/// A query of one partition of a sparse index that says when something is due.
+pub(crate) struct DueQuery<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// The index, which is called like its hash key, and the partition.
+    pub index: (&'static str, &'a str),
+    /// Due from and until, both included.
+    pub between: (&'a str, &'a str),
+    /// At most this many a call.
     pub limit: u16,
 }
 
@@ -139,6 +151,49 @@ impl Ledger {
             }
         })
         .await
+    }
+
+    /// What is due in one partition of an index, soonest first: at least `limit` items, if there are so many.
+    pub(crate) async fn due(&self, query: DueQuery<'_>) -> Result<Vec<Item>, LedgerError> {
+        self.due_until(&query, |found| found.len() >= query.limit.into()).await
+    }
+
+    /// The same until `enough`.
+    pub(crate) async fn due_until(
+        &self,
+        query: &DueQuery<'_>,
+        enough: impl Fn(&[Item]) -> bool,
+    ) -> Result<Vec<Item>, LedgerError> {
+        let (index, partition) = query.index;
+        let mut found: Vec<Item> = Vec::new();
+        let mut start: Option<Item> = None;
+        loop {
+            let (items, next) = self
+                .attempt(|| async {
+                    let request = self
+                        .client
+                        .query()
+                        .table_name(query.table)
+                        .index_name(index)
+                        .key_condition_expression("#index = :partition AND due_at BETWEEN :low AND :high")
+                        .expression_attribute_names("#index", index)
+                        .expression_attribute_values(":partition", text(partition))
+                        .expression_attribute_values(":low", text(query.between.0))
+                        .expression_attribute_values(":high", text(query.between.1))
+                        .set_exclusive_start_key(start.clone())
+                        .limit(i32::from(query.limit));
+                    match request.send().await {
+                        Ok(output) => Fate::Done((output.items.unwrap_or_default(), output.last_evaluated_key)),
+                        Err(error) => fate(&error),
+                    }
+                })
+                .await?;
+            found.extend(items);
+            start = next;
+            if start.is_none() || enough(&found) {
+                return Ok(found);
+            }
+        }
     }
 
     /// How many items of a partition fulfil a condition, as it stands now. One round trip per MiB of the partition.

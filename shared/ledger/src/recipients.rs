@@ -80,9 +80,32 @@ impl Recipients {
     pub async fn put(&self, ledger: &Ledger, recipient: &Recipient) -> Result<(), LedgerError> {
         for _ in 0..RACES {
             let before = self.row(ledger, recipient.user_type, &recipient.user_id).await?;
+            let recipient = match &before {
+                Some(before) => &recipient.clone().keeping_suppressions(&before.details),
+                None => recipient,
+            };
             let writes = self.replacing(before.as_ref(), recipient)?;
             if matches!(ledger.commit(&writes).await?, Outcome::Committed) {
                 return Ok(());
+            }
+        }
+        Err(LedgerError::Contended { attempts: RACES })
+    }
+
+    /// Changes the recipient as it stands, whatever others change at the same time; says whether there was anything to
+    /// change.
+    pub async fn amend(
+        &self,
+        ledger: &Ledger,
+        (audience, user_id): (Audience, &UserId),
+        change: impl Fn(&Recipient) -> Option<Recipient>,
+    ) -> Result<bool, LedgerError> {
+        for _ in 0..RACES {
+            let Some(before) = self.row(ledger, audience, user_id).await? else { return Ok(false) };
+            let Some(after) = change(&before.details) else { return Ok(false) };
+            let writes = self.replacing(Some(&before), &after)?;
+            if matches!(ledger.commit(&writes).await?, Outcome::Committed) {
+                return Ok(true);
             }
         }
         Err(LedgerError::Contended { attempts: RACES })

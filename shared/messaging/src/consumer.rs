@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::Time;
 use domain::backoff::Backoff;
 use futures_util::future::join_all;
@@ -17,7 +17,7 @@ use runtime::metrics::Consumed;
 use runtime::{BadSetting, Metrics, Settings};
 use tracing::Instrument;
 
-use crate::delivery::{Delivery, given_up, receive_count};
+use crate::delivery::{Delivery, failed, given_up, receive_count};
 use crate::envelope::NotAnEvent;
 use crate::source::Source;
 
@@ -124,9 +124,7 @@ impl Consumer {
                 Done::DeadLetter => consumed.dead_letters += 1,
                 Done::Retried => {
                     consumed.retried += 1;
-                    let mut failure = BatchItemFailure::default();
-                    failure.item_identifier = message.message_id.clone().unwrap_or_default();
-                    response.batch_item_failures.push(failure);
+                    response.batch_item_failures.push(failed(message));
                 }
             }
         }
@@ -261,14 +259,8 @@ impl Consumer {
     }
 
     /// Makes the message visible again after its backoff and not when the queue's own timeout ends, which leaves room
-    /// for six runs of the function. Where that fails, it comes back later: no loss.
+    /// for six runs of the function.
     async fn come_back(&self, message: &SqsMessage, source: &Source, received: u32) {
-        let wait = self.backoff.after(received, rand::random());
-        let seconds = i32::try_from(wait.as_millis().saturating_add(500) / 1_000).unwrap_or(i32::MAX).min(43_200);
-        let request = self.sqs.change_message_visibility().queue_url(&source.url).visibility_timeout(seconds);
-        let changed = request.set_receipt_handle(message.receipt_handle.clone()).send().await;
-        if let Err(error) = changed {
-            tracing::warn!(reason = ledger::causes(&error), "visibility not changed");
-        }
+        source.come_back(&self.sqs, message, self.backoff.after(received, rand::random())).await;
     }
 }

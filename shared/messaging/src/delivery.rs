@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
+use aws_lambda_events::sqs::{BatchItemFailure, SqsMessage, SqsMessageAttribute};
 use domain::Event;
 use domain::dead_letter::GivenUp;
 
@@ -41,6 +41,7 @@ pub fn given_up(message: &SqsMessage, source: &Source, delivery: Option<&Deliver
         queue: source.queue.clone(),
         consumer: source.consumer.clone(),
         event: event.map(|event| (event.event_id.clone(), event.event_type.clone(), event.recorded_at)),
+        notification_id: None,
         message_id: message.message_id.clone().unwrap_or_default(),
         reason,
         receive_count: receive_count(message),
@@ -49,12 +50,20 @@ pub fn given_up(message: &SqsMessage, source: &Source, delivery: Option<&Deliver
     }
 }
 
+/// The report that a message was not done with, so that it comes back.
+pub fn failed(message: &SqsMessage) -> BatchItemFailure {
+    let mut failure = BatchItemFailure::default();
+    failure.item_identifier = message.message_id.clone().unwrap_or_default();
+    failure
+}
+
 /// How often the queue has handed the message out, this time included.
 pub fn receive_count(message: &SqsMessage) -> u32 {
     message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok()).unwrap_or(1)
 }
 
-fn attributes(message: &SqsMessage) -> BTreeMap<String, String> {
+/// A message's text attributes.
+pub fn attributes(message: &SqsMessage) -> BTreeMap<String, String> {
     let text = |(name, value): (&String, &SqsMessageAttribute)| Some((name.clone(), value.string_value.clone()?));
     message.message_attributes.iter().filter_map(text).collect()
 }

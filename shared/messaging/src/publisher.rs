@@ -78,7 +78,7 @@ impl Publisher {
                 self.routes
                     .queues(&event.event_type, &event.payload)
                     .filter(missing)
-                    .map(move |queue| (index, Parcel { queue, event }))
+                    .map(move |queue| (index, Parcel::event(queue, event)))
             })
             .collect();
         let results = self.queues.send(&parcels.iter().map(|(_, parcel)| *parcel).collect::<Vec<_>>()).await;

@@ -1,19 +1,23 @@
-//! Sending events to their queues, in batches split by count and bytes.
+//! Sending events and sends to their queues, in batches split by count and bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use domain::Event;
 use domain::routing::Queue;
+use domain::send::ChannelSend;
 use futures_util::future::join_all;
 use runtime::{BadSetting, Settings};
 
-use crate::envelope;
+use crate::{envelope, order};
 
 /// SQS takes at most this many messages in one call,
 const BATCH_COUNT: usize = 10;
 /// and at most this many bytes, attributes included.
 const BATCH_BYTES: usize = 256 * 1024;
+/// and delays a message for at most this many seconds.
+const LONGEST_DELAY: u64 = 900;
 
 /// The subscribed queues.
 #[derive(Debug, Clone)]
@@ -33,13 +37,36 @@ pub enum SendError {
     Refused(String),
 }
 
-/// One event on its way to one queue.
+/// One message on its way to one queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Parcel<'a> {
     /// The queue.
     pub queue: Queue,
-    /// The event.
-    pub event: &'a Event,
+    /// What is in it.
+    pub load: Load<'a>,
+    /// How long the queue is to keep it to itself, as far as it can.
+    pub delay: Duration,
+}
+
+/// What a message carries.
+#[derive(Debug, Clone, Copy)]
+pub enum Load<'a> {
+    /// An event, in its envelope.
+    Event(&'a Event),
+    /// The order to deliver a send.
+    Send(&'a ChannelSend),
+}
+
+impl<'a> Parcel<'a> {
+    /// An event for a consumer.
+    pub fn event(queue: Queue, event: &'a Event) -> Self {
+        Self { queue, load: Load::Event(event), delay: Duration::ZERO }
+    }
+
+    /// A send for its channel, after a delay.
+    pub fn send(send: &'a ChannelSend, delay: Duration) -> Self {
+        Self { queue: Queue::Deliver(send.order.channel), load: Load::Send(send), delay }
+    }
 }
 
 struct Packed {
@@ -112,7 +139,10 @@ impl Queues {
 
 /// The message attributes: what a consumer or a filter needs without parsing the body.
 fn attributes(parcel: &Parcel<'_>) -> BTreeMap<&'static str, String> {
-    let event = parcel.event;
+    let event = match parcel.load {
+        Load::Event(event) => event,
+        Load::Send(send) => return order::attributes(send),
+    };
     let mut attributes = BTreeMap::from([
         ("event_id", event.event_id.to_string()),
         ("event_type", event.event_type.clone()),
@@ -137,9 +167,17 @@ fn attributes(parcel: &Parcel<'_>) -> BTreeMap<&'static str, String> {
 
 fn pack(index: usize, parcel: &Parcel<'_>) -> Result<Packed, SendError> {
     let refused = |reason: String| SendError::Refused(reason);
-    let body = envelope::write(parcel.event).map_err(|error| refused(error.to_string()))?;
+    let body = match parcel.load {
+        Load::Event(event) => envelope::write(event),
+        Load::Send(send) => order::write(send),
+    };
+    let body = body.map_err(|error| refused(error.to_string()))?;
     let mut bytes = body.len();
-    let mut entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body);
+    // Rounded up: what comes too early would have to be put back.
+    let delay = parcel.delay.as_millis().div_ceil(1_000).min(LONGEST_DELAY.into());
+    let delay = i32::try_from(delay).ok().filter(|delay| *delay > 0);
+    let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body);
+    let mut entry = entry.set_delay_seconds(delay);
     for (name, value) in attributes(parcel) {
         bytes += name.len() + "String".len() + value.len();
         let value = MessageAttributeValue::builder().data_type("String").string_value(value).build();
@@ -209,8 +247,8 @@ mod tests {
             payload: serde_json::json!({"text": "x".repeat(bytes)}),
         };
         let (small, large) = (event(1), event(BATCH_BYTES));
-        assert!(pack(0, &Parcel { queue: Queue::Redrives, event: &small }).is_ok());
-        let refused = pack(0, &Parcel { queue: Queue::Redrives, event: &large }).err();
+        assert!(pack(0, &Parcel::event(Queue::Redrives, &small)).is_ok());
+        let refused = pack(0, &Parcel::event(Queue::Redrives, &large)).err();
         assert_eq!(refused, Some(SendError::Refused("larger than a queue takes".to_owned())));
     }
 }

@@ -1,5 +1,7 @@
 //! The queues that a consumer reads.
 
+use std::time::Duration;
+
 use aws_lambda_events::sqs::SqsMessage;
 use domain::routing::Queue;
 use runtime::{BadSetting, Settings};
@@ -31,6 +33,16 @@ impl Source {
     pub fn of_dead<'a>(sources: &'a [Self], message: &SqsMessage) -> Option<&'a Self> {
         let name = resource_name(message)?.strip_suffix("-dlq")?;
         sources.iter().find(|source| source.resource_name() == name)
+    }
+
+    /// Makes a message visible again after a wait, to the nearest second. Where that fails, it comes back later: no loss.
+    pub async fn come_back(&self, sqs: &aws_sdk_sqs::Client, message: &SqsMessage, wait: Duration) {
+        let seconds = i32::try_from(wait.as_millis().saturating_add(500) / 1_000).unwrap_or(i32::MAX).min(43_200);
+        let request = sqs.change_message_visibility().queue_url(&self.url).visibility_timeout(seconds);
+        let changed = request.set_receipt_handle(message.receipt_handle.clone()).send().await;
+        if let Err(error) = changed {
+            tracing::warn!(reason = ledger::causes(&error), "visibility not changed");
+        }
     }
 
     /// The name of the queue's resource, which its URL and its ARN both end with.

@@ -6,8 +6,20 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::settings::{BadSetting, Settings};
 
 /// Our own crates. The level is theirs alone: what the SDK says below WARN may hold bodies and credentials.
-const OURS: [&str; 10] =
-    ["api", "dead_letters", "domain", "fanout", "ledger", "local", "messaging", "outbox_stream", "runtime", "sweep"];
+const OURS: [&str; 12] = [
+    "api",
+    "channels",
+    "dead_letters",
+    "deliver",
+    "domain",
+    "fanout",
+    "ledger",
+    "local",
+    "messaging",
+    "outbox_stream",
+    "runtime",
+    "sweep",
+];
 
 /// Logs as JSON to `writer`, from the level in `BELFRY_LOG`.
 pub fn log_as_json<W>(settings: &Settings, default: &'static str, writer: W) -> Result<(), BadSetting>

@@ -103,6 +103,10 @@ pub struct Anomalies {
     pub open_dead_letters: u32,
     /// Dead letters that can no longer be redriven, and nobody has handled.
     pub stale_dead_letters: u32,
+    /// Sends that are overdue although sweepers have sent for them.
+    pub sends_stuck: u32,
+    /// Sends that are held for an operator past their retention.
+    pub sends_stale: u32,
 }
 
 #[metrics(emf::dimension_sets = [["Consumer"], []], rename_all = "PascalCase")]
@@ -114,6 +118,36 @@ struct ConsumerMetrics {
     duplicates_skipped: u32,
     retried: u32,
     dead_letters: u32,
+}
+
+/// What became of one batch of a channel's messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// The provider has taken these over.
+    pub sent: u32,
+    /// Given up, each a dead letter.
+    pub failed: u32,
+    /// There was nobody to send these to.
+    pub skipped: u32,
+    /// Uncertain, held for an operator.
+    pub held: u32,
+    /// To be tried again.
+    pub retried: u32,
+    /// There was nothing to do.
+    pub duplicates: u32,
+}
+
+#[metrics(emf::dimension_sets = [["Channel"], []], rename_all = "PascalCase")]
+struct DeliveryMetrics {
+    #[metrics(timestamp)]
+    timestamp: SystemTime,
+    channel: &'static str,
+    sent: u32,
+    send_failed: u32,
+    skipped: u32,
+    held: u32,
+    send_retried: u32,
+    send_duplicates: u32,
 }
 
 #[metrics(emf::dimension_sets = [[]], rename_all = "PascalCase")]
@@ -144,6 +178,8 @@ struct AnomalyMetrics {
     outbox_standing_failed: u32,
     open_dead_letters: u32,
     stale_dead_letters: u32,
+    sends_stuck: u32,
+    sends_stale: u32,
 }
 
 impl Metrics {
@@ -182,6 +218,21 @@ impl Metrics {
         drop(entry.append_on_drop(self.sink.clone()));
     }
 
+    /// Counts one batch of a channel.
+    pub fn delivered(&self, channel: &'static str, delivered: &Delivered) {
+        let entry = DeliveryMetrics {
+            timestamp: SystemTime::now(),
+            channel,
+            sent: delivered.sent,
+            send_failed: delivered.failed,
+            skipped: delivered.skipped,
+            held: delivered.held,
+            send_retried: delivered.retried,
+            send_duplicates: delivered.duplicates,
+        };
+        drop(entry.append_on_drop(self.sink.clone()));
+    }
+
     /// Counts one batch of the relay, or one run of the sweeper. The lag is the longest of the batch.
     pub fn relayed(&self, relay: &'static str, relayed: &Relayed) {
         let entry = RelayMetrics {
@@ -203,6 +254,8 @@ impl Metrics {
             outbox_standing_failed: anomalies.failed,
             open_dead_letters: anomalies.open_dead_letters,
             stale_dead_letters: anomalies.stale_dead_letters,
+            sends_stuck: anomalies.sends_stuck,
+            sends_stale: anomalies.sends_stale,
         };
         drop(entry.append_on_drop(self.sink.clone()));
     }

@@ -122,6 +122,12 @@ impl Settings {
         self.duration("BELFRY_OUTBOX_GRACE", Duration::from_secs(60), Duration::ZERO)
     }
 
+    /// How long notifications, and sends that are at their end, are kept; for ever where nothing is to expire.
+    pub fn notification_retention(&self) -> Result<Option<Duration>, BadSetting> {
+        let kept = self.duration("BELFRY_NOTIFICATION_RETENTION", DAY * 30, DAY)?;
+        Ok(self.flag("BELFRY_RETENTION_ENABLED", true)?.then_some(kept))
+    }
+
     /// How many attempts to publish an entry count before it is FAILED.
     pub fn outbox_attempts(&self) -> Result<u32, BadSetting> {
         self.whole("BELFRY_OUTBOX_MAX_ATTEMPTS", 10, 1..=1000)

@@ -13,9 +13,6 @@ use crate::id::{AgencyId, NotAnId, RestaurantId};
 use crate::recipient::Channel;
 use crate::{Audience, UserId};
 
-/// The channels that have a stored send; a live socket has none.
-const SENT: [Channel; 4] = [Channel::Email, Channel::Sms, Channel::Push, Channel::Slack];
-
 /// Who of one audience hears of one event type, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,7 +141,7 @@ impl Route {
 
     /// Every channel that [`Route::channels_for`] may name, whatever the payload.
     pub fn possible_channels(&self) -> &[Channel] {
-        if self.who == Who::Announced { &SENT } else { &self.channels }
+        if self.who == Who::Announced { &Channel::SENT } else { &self.channels }
     }
 
     /// What an announcement says for itself where other events go by their route.
@@ -221,7 +218,7 @@ fn id<T>(payload: &Value, field: &str, parse: fn(String) -> Result<T, NotAnId>) 
 
 fn parse_channels(list: &Value) -> Option<BTreeSet<Channel>> {
     let channels = BTreeSet::<Channel>::deserialize(list).ok()?;
-    channels.iter().all(|channel| SENT.contains(channel)).then_some(channels)
+    channels.iter().all(|channel| Channel::SENT.contains(channel)).then_some(channels)
 }
 
 fn bad(field: &str, problem: &str) -> BadField {

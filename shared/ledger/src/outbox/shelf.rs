@@ -6,10 +6,9 @@ use futures_util::future::try_join_all;
 use serde::Deserialize;
 
 use super::Entry;
-use crate::attempt::{Fate, fate};
 use crate::error::LedgerError;
-use crate::item::{Item, Key, from_item, spread, text};
-use crate::read::Page;
+use crate::item::{Item, Key, from_item, spread};
+use crate::read::{DueQuery, Page};
 use crate::{Events, Ledger};
 
 /// How many partitions each shelf is spread over, so that no single one takes all writes.
@@ -115,38 +114,14 @@ impl Events {
     ) -> Result<Vec<Due>, LedgerError> {
         // The index knows no order among entries that are due at the same moment; their places do.
         let low = after.and_then(|after| after.split_once('#')).map_or("0", |(due_at, _)| due_at);
-        let mut found: Vec<Due> = Vec::new();
-        let mut start: Option<Item> = None;
-        loop {
-            let (items, next) = ledger
-                .attempt(|| async {
-                    let request = ledger
-                        .client
-                        .query()
-                        .table_name(&self.table)
-                        .index_name("unpublished")
-                        .key_condition_expression("unpublished = :shelf AND due_at BETWEEN :low AND :high")
-                        .expression_attribute_values(":shelf", text(partition))
-                        .expression_attribute_values(":low", text(low))
-                        .expression_attribute_values(":high", text(until))
-                        .set_exclusive_start_key(start.clone())
-                        .limit(i32::from(limit));
-                    match request.send().await {
-                        Ok(output) => Fate::Done((output.items.unwrap_or_default(), output.last_evaluated_key)),
-                        Err(error) => fate(&error),
-                    }
-                })
-                .await?;
-            for item in items {
-                let due: Due = from_item(&self.table, item)?;
-                if after.is_none_or(|after| due.place().as_str() > after) {
-                    found.push(due);
-                }
-            }
-            start = next;
-            if start.is_none() || found.len() >= limit.into() {
-                return Ok(found);
-            }
-        }
+        let is_behind = |due: &Due| after.is_none_or(|after| due.place().as_str() > after);
+        let query = DueQuery { table: &self.table, index: ("unpublished", partition), between: (low, until), limit };
+        let behind = |items: &[Item]| {
+            let due = items.iter().filter_map(|item| from_item::<Due>(&self.table, item.clone()).ok());
+            due.filter(is_behind).count() >= limit.into()
+        };
+        let items = ledger.due_until(&query, behind).await?.into_iter();
+        let found = items.map(|item| from_item::<Due>(&self.table, item)).collect::<Result<Vec<Due>, _>>()?;
+        Ok(found.into_iter().filter(is_behind).collect())
     }
 }

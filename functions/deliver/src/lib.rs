@@ -1,0 +1,366 @@
+//! Delivery: order on a channel's queue → claim → provider → record.
+//!
+//! Reads: send, recipient and event notification, one consistent batch get. Writes: the claim, then what came of it;
+//! with a dead letter in the same transaction where it is given up. Three round trips beside the provider's.
+//!
+//! Guarantees: nobody else sends while a claim's lease lives, which is longer than the provider may take; a worker
+//! records only what it still holds; SENT is never sent again. Where nobody can know whether the provider sent it (no
+//! answer, or a worker that died), the channel's setting decides: again, or an operator's case.
+//!
+//! The send in the table is what counts, the message only a nudge: a message that is lost, or comes twice or too early,
+//! changes nothing, and the sweeper is behind all of it.
+
+mod attempt;
+mod render;
+mod terms;
+
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use channels::Providers;
+use domain::Time;
+use domain::recipient::{Channel, Recipient};
+use domain::routing::{BadRouting, Queue, Routes};
+use domain::send::{ChannelSend, Claim, SendOrder, SendState, Terms};
+use futures_util::future::join_all;
+use ledger::{DeadLetters, EventNotifications, Ledger, LedgerError, Outcome, Recipients, Sends};
+use messaging::delivery::{attributes, failed, given_up, receive_count};
+use messaging::order::{self, NotAnOrder};
+use messaging::queues::Parcel;
+use messaging::{Queues, Source};
+use runtime::metrics::Delivered;
+use runtime::{BadSetting, Metrics, Settings};
+use texts::{BadTemplate, Texts};
+use tracing::Instrument;
+use uuid::Uuid;
+
+use attempt::Attempted;
+use render::Told;
+
+/// How often to look again when others change the same send.
+const RACES: u32 = 5;
+
+/// The delivery of one channel, with what it needs for every batch.
+pub struct Deliver {
+    ledger: Ledger,
+    sqs: aws_sdk_sqs::Client,
+    metrics: Metrics,
+    sends: Sends,
+    recipients: Recipients,
+    event_notifications: EventNotifications,
+    dead_letters: DeadLetters,
+    source: Source,
+    queues: Queues,
+    channel: Channel,
+    providers: Providers,
+    texts: Texts,
+    unsubscribe: Option<render::UnsubscribeLinks>,
+    terms: Terms,
+    last_receive: u32,
+}
+
+/// The delivery cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum BadStart {
+    /// A setting is missing or wrong.
+    #[error(transparent)]
+    Setting(#[from] BadSetting),
+    /// The routing file cannot be read.
+    #[error(transparent)]
+    Routing(#[from] &'static BadRouting),
+    /// A template is missing or cannot be parsed.
+    #[error(transparent)]
+    Template(#[from] BadTemplate),
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// Its send is so now.
+    Ended(Now),
+    /// There was nothing to do.
+    Duplicate,
+    /// It is to come back at that time.
+    Back(Time),
+}
+
+/// What a send is after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    Sent,
+    Skipped,
+    Failed,
+    Held,
+    Retried,
+    /// Somebody else has it: the lease had ended.
+    Lost,
+}
+
+/// A message that could not be worked on.
+#[derive(Debug, thiserror::Error)]
+enum Undelivered {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Order(#[from] NotAnOrder),
+    #[error("an order for {0}, on another channel's queue")]
+    Misled(&'static str),
+}
+
+impl Deliver {
+    /// Reads `BELFRY_CHANNEL`, the tables' names, the URL of the channel's queue, and what the channel's providers and
+    /// terms need.
+    pub fn new(
+        settings: &Settings,
+        ledger: Ledger,
+        sqs: aws_sdk_sqs::Client,
+        aws: &SdkConfig,
+        metrics: Metrics,
+    ) -> Result<Self, BadStart> {
+        let channel = terms::channel(settings)?;
+        let queue = Queue::Deliver(channel);
+        let providers = match channel {
+            Channel::Email => Providers::email(settings, aws)?,
+            Channel::Sms => Providers::sms(settings, aws)?,
+            Channel::Push => Providers::push(settings)?,
+            Channel::Slack | Channel::Websocket => Providers::slack(settings)?,
+        };
+        let links = (channel == Channel::Email).then(|| render::UnsubscribeLinks::from_settings(settings));
+        Ok(Self {
+            ledger,
+            queues: Queues::from_settings(sqs.clone(), settings, &[queue].into())?,
+            sqs,
+            metrics,
+            sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
+            recipients: Recipients::new(
+                settings.text("BELFRY_RECIPIENTS_TABLE")?,
+                settings.text("BELFRY_MEMBERS_TABLE")?,
+            ),
+            event_notifications: EventNotifications::new(settings.text("BELFRY_EVENT_NOTIFICATIONS_TABLE")?),
+            dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
+            source: Source::from_settings(settings, queue)?,
+            channel,
+            terms: terms::terms(settings, channel, &providers)?,
+            providers,
+            texts: Texts::load(Routes::load()?)?,
+            unsubscribe: links.transpose()?,
+            last_receive: settings.whole("BELFRY_RECEIVE_COUNT", 5, 1..=1000)?,
+        })
+    }
+
+    /// Works on one batch, all its messages at once.
+    pub async fn handle(&self, batch: SqsEvent) -> SqsBatchResponse {
+        let done = join_all(batch.records.iter().map(|message| self.one(message))).await;
+        let mut response = SqsBatchResponse::default();
+        let mut delivered = Delivered::default();
+        for (message, done) in batch.records.iter().zip(done) {
+            match done {
+                Done::Ended(Now::Sent) => delivered.sent += 1,
+                Done::Ended(Now::Skipped) => delivered.skipped += 1,
+                Done::Ended(Now::Failed) => delivered.failed += 1,
+                Done::Ended(Now::Held) => delivered.held += 1,
+                Done::Ended(Now::Retried) => delivered.retried += 1,
+                Done::Duplicate | Done::Ended(Now::Lost) => delivered.duplicates += 1,
+                Done::Back(_) => response.batch_item_failures.push(failed(message)),
+            }
+        }
+        self.metrics.delivered(self.channel.as_str(), &delivered);
+        response
+    }
+
+    async fn one(&self, message: &SqsMessage) -> Done {
+        let order = order::read(message.body.as_deref().unwrap_or_default());
+        let message_id = message.message_id.as_deref().unwrap_or_default();
+        let attributes = attributes(message);
+        let trace = attributes.get("traceparent").and_then(|text| domain::Trace::parse(text).ok());
+        let span = tracing::info_span!(
+            "send",
+            message_id,
+            channel = self.channel.as_str(),
+            event_id = order.as_ref().ok().map(|order| order.event_id.as_str()),
+            notification_id = order.as_ref().ok().map(|order| order.notification_id.to_string()),
+            trace_id = trace.as_ref().map(domain::Trace::trace_id),
+        );
+        let worked = async {
+            let done = match order {
+                Ok(order) if order.channel != self.channel => Err(Undelivered::Misled(order.channel.as_str())),
+                Ok(order) => self.work(&order, order::redrive(&attributes)).await.map_err(Undelivered::from),
+                Err(problem) => Err(problem.into()),
+            };
+            match done {
+                Ok(Done::Back(at)) => self.put_back(message, at).await,
+                Ok(done) => done,
+                Err(Undelivered::Ledger(error)) => {
+                    tracing::warn!(%error, "message comes back");
+                    let wait = self.terms.backoff.after(receive_count(message), rand::random());
+                    self.source.come_back(&self.sqs, message, wait).await;
+                    Done::Back(Time::now())
+                }
+                Err(problem @ (Undelivered::Order(_) | Undelivered::Misled(_))) => self.refuse(message, &problem).await,
+            }
+        };
+        worked.instrument(span).await
+    }
+
+    /// Nobody can work on it: a dead letter.
+    async fn refuse(&self, message: &SqsMessage, problem: &Undelivered) -> Done {
+        let given_up = given_up(message, &self.source, None, problem.to_string());
+        match self.dead_letters.record(&self.ledger, &given_up).await {
+            Ok(_) => {
+                tracing::error!(dead_letter_id = %given_up.dead_letter_id(), reason = given_up.reason, "dead letter");
+                Done::Duplicate
+            }
+            // The queue's redrive policy takes it in the end.
+            Err(error) => {
+                tracing::error!(%error, %problem, "dead letter not written, message comes back");
+                Done::Back(Time::now())
+            }
+        }
+    }
+
+    /// Puts a message back until its send can be had. The last time it is let go: what it asks for is in the table,
+    /// where the sweeper finds it.
+    async fn put_back(&self, message: &SqsMessage, at: Time) -> Done {
+        if receive_count(message) >= self.last_receive {
+            return Done::Duplicate;
+        }
+        // Not a moment too early, or it would have to be put back again.
+        let wait = at.since(Time::now()) + Duration::from_millis(500);
+        self.source.come_back(&self.sqs, message, wait).await;
+        Done::Back(at)
+    }
+
+    async fn work(&self, order: &SendOrder, redrive: Option<Uuid>) -> Result<Done, LedgerError> {
+        let claim = Uuid::now_v7();
+        for _ in 0..RACES {
+            let told = self.event_notifications.key(&order.event_id, order.audience, &order.group);
+            let keys = [self.sends.key(order), self.recipients.key(order.audience, &order.user_id), told];
+            let found = self.ledger.get_all(&keys).await?;
+            let Some(send) = self.sends.among(&found, order)? else {
+                tracing::warn!("no such send: it has outlived its retention");
+                return Ok(Done::Duplicate);
+            };
+            // Stored by the attempt before, whose answer was lost.
+            let claimed = if send.is_held_by(claim) {
+                send
+            } else {
+                match send.claim(claim, redrive, &self.terms, Time::now()) {
+                    Claim::Settled => {
+                        tracing::info!(status = send.state.as_str(), "nothing to do");
+                        return Ok(Done::Duplicate);
+                    }
+                    Claim::Wait(until) => return Ok(Done::Back(until)),
+                    Claim::GivenUp(next) => match self.record(&next).await? {
+                        Some(now) => return Ok(Done::Ended(now)),
+                        None => continue,
+                    },
+                    Claim::Taken(next) => {
+                        if !self.sends.store(&self.ledger, &next).await? {
+                            continue;
+                        }
+                        *next
+                    }
+                }
+            };
+            let recipient = self.recipients.among(&found, order.audience, &order.user_id)?;
+            let told = self.event_notifications.among(&found, &keys[2])?;
+            return self.deliver(claimed, recipient, told).await.map(Done::Ended);
+        }
+        Err(LedgerError::Contended { attempts: RACES })
+    }
+
+    /// Tries, and records what came of it.
+    async fn deliver(
+        &self,
+        claimed: ChannelSend,
+        recipient: Option<Recipient>,
+        told: Option<Told>,
+    ) -> Result<Now, LedgerError> {
+        let Attempted { ended, receipts, dead } = self.attempt(&claimed, recipient.as_ref(), told.as_ref()).await;
+        let order = &claimed.order;
+        for address in &dead {
+            let without = |recipient: &Recipient| recipient.without(self.channel, address, Time::now());
+            self.recipients.amend(&self.ledger, (order.audience, &order.user_id), without).await?;
+        }
+        let mut next = claimed.after(&ended, &self.terms, Time::now(), rand::random());
+        next.receipts.extend(receipts);
+        let Some(now) = self.record(&next).await? else {
+            // Stored, and the answer lost; or the lease had ended, and whoever has it now decides.
+            let standing = self.sends.get(&self.ledger, order).await?;
+            if standing.as_ref() == Some(&next) {
+                return Ok(self.ended(&next).await);
+            }
+            tracing::warn!(outcome = next.state.as_str(), "lease ended before the outcome was recorded");
+            return Ok(Now::Lost);
+        };
+        Ok(now)
+    }
+
+    /// Stores what became of a send, with a dead letter where it was given up; `None` where it was not ours to store.
+    async fn record(&self, next: &ChannelSend) -> Result<Option<Now>, LedgerError> {
+        let mut writes = vec![self.sends.put(next)?];
+        if next.state.is_given_up() {
+            let reason = next.last_error.clone().unwrap_or_default();
+            let reason = match next.state {
+                SendState::Uncertain { .. } => format!("UNCERTAIN, held for an operator: {reason}"),
+                _ => format!("FAILED after {} attempts: {reason}", next.attempt_count),
+            };
+            let given_up = order::given_up(next, reason)?;
+            let standing = self.dead_letters.get(&self.ledger, &given_up.dead_letter_id()).await?;
+            if let Some(letter) = given_up.decide(standing.as_ref(), Time::now()) {
+                writes.push(self.dead_letters.put(&letter)?);
+            }
+        }
+        match self.ledger.commit(&writes).await? {
+            Outcome::Committed => Ok(Some(self.ended(next).await)),
+            Outcome::Raced(_) => Ok(None),
+        }
+    }
+
+    /// Says what became of a send, and sends for it again when its time comes.
+    async fn ended(&self, next: &ChannelSend) -> Now {
+        let (attempts, reason) = (next.attempt_count, next.last_error.as_deref());
+        match next.state {
+            SendState::Sent { .. } => {
+                tracing::info!(attempts, "sent");
+                Now::Sent
+            }
+            SendState::Skipped { .. } => {
+                tracing::info!(reason, "skipped");
+                Now::Skipped
+            }
+            SendState::Failed { .. } => {
+                tracing::error!(attempts, reason, "failed: a dead letter");
+                Now::Failed
+            }
+            SendState::Uncertain { next_retry_at: None } => {
+                tracing::error!(attempts, reason, "uncertain, held for an operator: a dead letter");
+                Now::Held
+            }
+            SendState::Pending { next_retry_at } | SendState::Uncertain { next_retry_at } => {
+                let at = next_retry_at.unwrap_or(next.due_at);
+                tracing::warn!(attempts, reason, status = next.state.as_str(), next_retry_at = %at, "not sent yet");
+                self.send_for(next, at.since(Time::now())).await;
+                Now::Retried
+            }
+            SendState::Processing { .. } => Now::Lost,
+        }
+    }
+
+    /// A new message for the next attempt. Where that fails, or the wait is longer than a queue's, the sweeper sends
+    /// for it.
+    async fn send_for(&self, send: &ChannelSend, wait: Duration) {
+        for sent in self.queues.send(&[Parcel::send(send, wait)]).await {
+            if let Err(error) = sent {
+                tracing::warn!(reason = %error, "no message for the next attempt: the sweeper's");
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Deliver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Deliver").field("channel", &self.channel).finish_non_exhaustive()
+    }
+}

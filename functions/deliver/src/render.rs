@@ -1,0 +1,70 @@
+//! What is said: an event notification, rendered for one recipient and one channel.
+
+use channels::{Message, Url};
+use domain::notification::EventNotification;
+use domain::recipient::{Channel, Recipient};
+use domain::unsubscribe::UnsubscribeKey;
+use runtime::{BadSetting, Settings};
+use texts::{Mail, Reader, RenderError, Texts};
+
+use domain::notification::Text;
+
+/// What is told: the event as the fan-out kept it.
+pub type Told = EventNotification;
+
+/// How links to unsubscribe with are made.
+pub struct UnsubscribeLinks {
+    base: Url,
+    key: UnsubscribeKey,
+}
+
+impl UnsubscribeLinks {
+    /// `BELFRY_PUBLIC_URL`, where the API answers, and `BELFRY_UNSUBSCRIBE_KEY`.
+    pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
+        let base = settings.text("BELFRY_PUBLIC_URL")?;
+        let wrong = |name: &str, expected: &str, value: String| BadSetting::Wrong {
+            name: name.to_owned(),
+            expected: expected.to_owned(),
+            value,
+        };
+        let url = Url::parse(&format!("{}/", base.trim_end_matches('/')));
+        let url = url.map_err(|_| wrong("BELFRY_PUBLIC_URL", "the URL of the API", base))?;
+        // Its value is a secret, so the error does not quote it.
+        let key = UnsubscribeKey::parse(&settings.text("BELFRY_UNSUBSCRIBE_KEY")?)
+            .map_err(|weak| wrong("BELFRY_UNSUBSCRIBE_KEY", &weak.to_string(), "…".to_owned()))?;
+        Ok(Self { base: url, key })
+    }
+
+    fn link(&self, recipient: &Recipient) -> Option<Url> {
+        let signed = self.key.sign(recipient.user_type, &recipient.user_id);
+        self.base.join(&format!("v1/unsubscribe/{signed}")).ok()
+    }
+}
+
+/// Renders for one recipient.
+pub fn render(
+    texts: &Texts,
+    channel: Channel,
+    told: &Told,
+    recipient: &Recipient,
+    links: Option<&UnsubscribeLinks>,
+) -> Result<Message, RenderError> {
+    let reader = Reader::from(&recipient.details);
+    let (event_type, audience, properties) = (told.event_type.as_str(), told.audience, &told.properties);
+    let plain = |title: String, body: String| Message { title, body, html: None, list_unsubscribe: None };
+    Ok(match channel {
+        Channel::Email => {
+            let Mail { subject, text, html } = texts.email(event_type, audience, &reader, properties)?;
+            let list_unsubscribe = links.and_then(|links| links.link(recipient));
+            Message { title: subject, body: text, html: Some(html), list_unsubscribe }
+        }
+        Channel::Push => {
+            let Text { title, body } = texts.push(event_type, audience, &reader, properties)?;
+            plain(title, body)
+        }
+        Channel::Sms => plain(String::new(), texts.sms(event_type, audience, &reader, properties)?),
+        Channel::Slack | Channel::Websocket => {
+            plain(String::new(), texts.slack(event_type, audience, &reader, properties)?)
+        }
+    })
+}

@@ -1,0 +1,76 @@
+//! Overdue sends: PENDING and nobody came, PROCESSING and the lease has ended, UNCERTAIN and to be sent again.
+//!
+//! A sweeper only sends for them: whoever gets the message claims the send as always. It first stores when it will come
+//! again, under the condition that nothing has changed, so that any number of sweepers send one message.
+
+use domain::Time;
+use domain::send::ChannelSend;
+use futures_util::future::join_all;
+use ledger::LedgerError;
+use ledger::sends::Shelf;
+use messaging::queues::Parcel;
+
+use crate::outbox::{AT_ONCE, BUDGET};
+use crate::{Sweep, Swept};
+
+impl Sweep {
+    /// Sends for what is overdue, batch by batch, until nothing is, a queue is away, or the time is up.
+    pub(crate) async fn sweep_sends(&self) -> Result<Swept, LedgerError> {
+        let begun = tokio::time::Instant::now();
+        let mut swept = Swept::default();
+        while begun.elapsed() < BUDGET {
+            let due = self.sends.due(&self.ledger, (Shelf::Open, Time::now()), self.batch).await?;
+            let mut claimed: Vec<ChannelSend> = Vec::with_capacity(due.len());
+            for some in due.chunks(AT_ONCE) {
+                let claims = join_all(some.iter().map(|send| self.claim_send(send))).await;
+                claimed.extend(claims.into_iter().flatten());
+            }
+            // Nothing is overdue, or others have it.
+            if claimed.is_empty() {
+                break;
+            }
+            let parcels: Vec<Parcel<'_>> =
+                claimed.iter().map(|send| Parcel::send(send, std::time::Duration::ZERO)).collect();
+            let mut away = 0;
+            for (send, sent) in claimed.iter().zip(self.channel_queues.send(&parcels).await) {
+                match sent {
+                    Ok(()) => swept.published += 1,
+                    Err(error) => {
+                        let notification_id = send.order.notification_id;
+                        tracing::warn!(%notification_id, reason = %error, "no message for an overdue send");
+                        self.give_back(send).await;
+                        away += 1;
+                    }
+                }
+            }
+            tracing::info!(overdue = due.len(), sent_for = claimed.len() - away, "overdue sends swept");
+            swept.unpublished += u32::try_from(away).unwrap_or(u32::MAX);
+            if away > 0 {
+                break;
+            }
+        }
+        Ok(swept)
+    }
+
+    /// A send that cannot be claimed now is left for the next run.
+    async fn claim_send(&self, send: &ChannelSend) -> Option<ChannelSend> {
+        let next = send.sent_for(self.grace, Time::now());
+        match self.sends.store(&self.ledger, &next).await {
+            Ok(stored) => stored.then_some(next),
+            Err(error) => {
+                tracing::warn!(notification_id = %send.order.notification_id, %error, "overdue send not claimed");
+                None
+            }
+        }
+    }
+
+    /// No message was sent: the next run is to come as soon as this one did.
+    async fn give_back(&self, send: &ChannelSend) {
+        let swept = send.swept.saturating_sub(1);
+        let next =
+            ChannelSend { swept, due_at: Time::now().plus(self.grace), version: send.version + 1, ..send.clone() };
+        if let Err(error) = self.sends.store(&self.ledger, &next).await {
+            tracing::warn!(notification_id = %send.order.notification_id, %error, "overdue send not given back");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Whether a recipient can and wants to be told through a channel, and at which addresses.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Channel, ChannelChoice, Preference, Recipient, RecipientDetails};
+use crate::Time;
+
+/// Why a send is skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skip {
+    /// The recipient has no address for the channel.
+    NoAddress,
+    /// The recipient does not want it.
+    OptedOut,
+    /// The provider has called the address dead.
+    Suppressed,
+}
+
+impl Skip {
+    /// The reason as it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoAddress => "no address",
+            Self::OptedOut => "opted out",
+            Self::Suppressed => "suppressed",
+        }
+    }
+}
+
+/// An address that a provider has called dead. It stays suppressed until the record names another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suppression {
+    /// The channel.
+    pub channel: Channel,
+    /// The address, hashed.
+    pub address: String,
+    /// Since when.
+    pub at: Time,
+}
+
+/// A hash of an address: enough to recognise it, and nothing that a log or a list may not show.
+pub fn address_hash(address: &str) -> String {
+    Sha256::digest(address.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl RecipientDetails {
+    /// Whether the person wishes to hear of this event type through this channel. What is said of one type and one
+    /// channel goes before what is said of all; of the same weight, the last word counts; where nothing is said, yes.
+    pub fn wants(&self, event_type: &str, channel: Channel) -> bool {
+        let weight = |preference: &Preference| {
+            let of_type = match preference.event_type.as_str() {
+                "*" => 0,
+                named if named == event_type => 2,
+                _ => return None,
+            };
+            match preference.channel {
+                ChannelChoice::Every(_) => Some(of_type),
+                ChannelChoice::One(named) if named == channel => Some(of_type + 1),
+                ChannelChoice::One(_) => None,
+            }
+        };
+        let weighed = self.preferences.iter().filter_map(|preference| Some((weight(preference)?, preference.enabled)));
+        weighed.max_by_key(|(weight, _)| *weight).is_none_or(|(_, enabled)| enabled)
+    }
+
+    /// Where a channel reaches the person.
+    pub fn addresses(&self, channel: Channel) -> Vec<&str> {
+        match channel {
+            Channel::Email => self.email.iter().map(|email| email.as_str()).collect(),
+            Channel::Sms => self.phone.iter().map(|phone| phone.as_str()).collect(),
+            Channel::Push => self.push_tokens.iter().map(|token| token.as_str()).collect(),
+            Channel::Slack => self.slack_webhook_url.iter().map(|url| url.as_str()).collect(),
+            Channel::Websocket => Vec::new(),
+        }
+    }
+}
+
+impl Recipient {
+    /// Why there is nothing to send through this channel of this event type, if so.
+    pub fn skip(&self, event_type: &str, channel: Channel) -> Option<Skip> {
+        let addresses = self.details.addresses(channel);
+        if addresses.is_empty() {
+            return Some(Skip::NoAddress);
+        }
+        if !self.details.wants(event_type, channel) {
+            return Some(Skip::OptedOut);
+        }
+        addresses.iter().all(|address| self.is_suppressed(channel, address)).then_some(Skip::Suppressed)
+    }
+
+    fn is_suppressed(&self, channel: Channel, address: &str) -> bool {
+        let hash = address_hash(address);
+        self.suppressed.iter().any(|suppressed| suppressed.channel == channel && suppressed.address == hash)
+    }
+
+    /// The person without an address that a provider has called dead: a push token is removed, any other address is
+    /// suppressed. `None` where nothing changes, because the record names another address by now.
+    pub fn without(&self, channel: Channel, address: &str, now: Time) -> Option<Self> {
+        if !self.details.addresses(channel).contains(&address) || self.is_suppressed(channel, address) {
+            return None;
+        }
+        let mut changed = self.clone();
+        if channel == Channel::Push {
+            changed.details.push_tokens.retain(|token| token.as_str() != address);
+        } else {
+            changed.suppressed.push(Suppression { channel, address: address_hash(address), at: now });
+        }
+        Some(changed)
+    }
+
+    /// The suppressions that hold for the addresses of the new details.
+    pub fn keeping_suppressions(mut self, before: &Self) -> Self {
+        let details = &self.details;
+        let still = |suppressed: &&Suppression| {
+            details.addresses(suppressed.channel).iter().any(|address| address_hash(address) == suppressed.address)
+        };
+        self.suppressed = before.suppressed.iter().filter(still).cloned().collect();
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn recipient(details: Value) -> Recipient {
+        let mut whole = json!({"user_type": "CUSTOMER", "user_id": "u", "name": "N"});
+        for (name, value) in details.as_object().expect("an object") {
+            whole[name] = value.clone();
+        }
+        serde_json::from_value(whole).expect("a recipient")
+    }
+
+    #[test]
+    fn what_is_said_of_one_goes_before_what_is_said_of_all() {
+        let wish = |event_type: &str, channel: &str, enabled: bool| json!({"event_type": event_type, "channel": channel, "enabled": enabled});
+        let cases = [
+            (vec![], true),
+            (vec![wish("*", "*", false)], false),
+            (vec![wish("*", "*", false), wish("*", "EMAIL", true)], true),
+            (vec![wish("*", "EMAIL", true), wish("T", "*", false)], false),
+            (vec![wish("T", "EMAIL", true), wish("T", "*", false)], true),
+            (vec![wish("U", "EMAIL", false), wish("T", "SMS", false)], true),
+            (vec![wish("T", "EMAIL", true), wish("T", "EMAIL", false)], false),
+        ];
+        for (preferences, wanted) in cases {
+            let details = recipient(json!({"email": "a@b.it", "preferences": preferences})).details;
+            assert_eq!(details.wants("T", Channel::Email), wanted, "{preferences:?}");
+        }
+    }
+
+    #[test]
+    fn a_send_is_skipped_for_a_reason() {
+        let off = json!([{"event_type": "*", "channel": "EMAIL", "enabled": false}]);
+        assert_eq!(recipient(json!({"email": "a@b.it"})).skip("T", Channel::Email), None);
+        assert_eq!(recipient(json!({})).skip("T", Channel::Email), Some(Skip::NoAddress));
+        let opted_out = recipient(json!({"email": "a@b.it", "preferences": off}));
+        assert_eq!(opted_out.skip("T", Channel::Email), Some(Skip::OptedOut));
+    }
+
+    #[test]
+    fn a_dead_address_is_suppressed_until_the_record_names_another() {
+        let alive = recipient(json!({"email": "a@b.it"}));
+        let dead = alive.without(Channel::Email, "a@b.it", Time::now()).expect("a change");
+        assert_eq!(dead.skip("T", Channel::Email), Some(Skip::Suppressed));
+        assert_eq!(dead.without(Channel::Email, "a@b.it", Time::now()), None);
+        assert_eq!(alive.clone().keeping_suppressions(&dead).skip("T", Channel::Email), Some(Skip::Suppressed));
+        let moved = recipient(json!({"email": "c@d.it"})).keeping_suppressions(&dead);
+        assert_eq!((moved.skip("T", Channel::Email), moved.suppressed.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_dead_push_token_is_removed_and_the_others_stay() {
+        let two = recipient(json!({"push_tokens": ["a", "b"]}));
+        let one = two.without(Channel::Push, "a", Time::now()).expect("a change");
+        assert_eq!(one.details.addresses(Channel::Push), ["b"]);
+        assert_eq!(one.without(Channel::Push, "a", Time::now()), None);
+    }
+
+    #[test]
+    fn a_record_without_suppressions_reads_as_it_was_written() {
+        let alive = recipient(json!({"email": "a@b.it"}));
+        assert!(!serde_json::to_string(&alive).expect("json").contains("suppressed"));
+        let dead = alive.without(Channel::Email, "a@b.it", Time::now()).expect("a change");
+        let read: Recipient = serde_json::from_str(&serde_json::to_string(&dead).expect("json")).expect("a recipient");
+        assert_eq!(read, dead);
+    }
+}
