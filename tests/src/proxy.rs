@@ -124,6 +124,12 @@ impl Proxy {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).plans.clear();
     }
 
+    /// How many faults have not been met yet.
+    pub fn unmet(&self) -> usize {
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.plans.iter().map(|plan| plan.faults.len()).sum()
+    }
+
     /// How often an operation was called so far.
     pub fn calls(&self, operation: &str) -> usize {
         let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);

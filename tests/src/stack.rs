@@ -161,9 +161,32 @@ impl Stack {
 
     /// Runs the sweeper now; says how many entries it published.
     pub async fn sweep(&self) -> u64 {
-        let event = json!({"function": "SweepFunction", "event": {"task": "outbox"}});
+        self.sweep_for("outbox").await
+    }
+
+    /// Runs the sweeper for a task; says how many messages it sent.
+    pub async fn sweep_for(&self, task: &str) -> u64 {
+        let event = json!({"function": "SweepFunction", "event": {"task": task}});
         let answer = self.call(Method::POST, "/local/invoke", Some(event)).await.json();
         answer["response"]["published"].as_u64().unwrap_or_else(|| panic!("the sweeper failed: {answer}"))
+    }
+
+    /// What the providers of a channel got, in order: whom, and what they did with it.
+    pub async fn sent(&self, channel: &str) -> Vec<(String, String)> {
+        let sent = self.call(Method::GET, &format!("/local/sent?channel={channel}"), None).await.json();
+        let text = |sent: &Value, name: &str| sent[name].as_str().unwrap_or_default().to_owned();
+        let sent = sent["sent"].as_array().cloned().unwrap_or_default();
+        sent.iter().map(|sent| (text(sent, "to"), text(sent, "outcome"))).collect()
+    }
+
+    /// Makes a provider misbehave, so many times or until further notice.
+    pub async fn fault(&self, channel: &str, mode: &str, times: Option<u32>) {
+        let mut fault = json!({"target": channel, "mode": mode});
+        if let Some(times) = times {
+            fault["times"] = json!(times);
+        }
+        let answer = self.call(Method::POST, "/local/faults", Some(fault)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
     }
 
     /// Puts a message onto a queue.
@@ -354,6 +377,8 @@ pub fn template_without(begins: &str) -> String {
 
 /// The line that the stream mapping begins with.
 pub const STREAM_MAPPING: &str = "            Stream: !GetAtt EventsTable.StreamArn";
+/// The line that the mapping of the sends' stream begins with.
+pub const SENDS_MAPPING: &str = "            Stream: !GetAtt SendsTable.StreamArn";
 /// The line that the mapping of the customers' fan-out begins with.
 pub const CUSTOMER_MAPPING: &str = "            Queue: !GetAtt FanoutCustomerQueue.Arn";
 

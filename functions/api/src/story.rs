@@ -1,8 +1,10 @@
 //! `GET /v1/events/{event_id}`: the whole story of one event, in time order.
 //!
 //! Two round trips: a consistent batch get of the entry, the marks and dead letters of every subscribed consumer; then
-//! what it told, and the audit of what operators did, all at once. Nothing is scanned: all of it is found by keys that the event's id
-//! gives.
+//! what it told, its sends, and the audit of what operators did, all at once. Where sends were given up, two more for
+//! their dead letters. Nothing is scanned: all of it is found by keys that the event's id gives.
+
+mod sends;
 
 use axum::Json;
 use axum::extract::State;
@@ -10,8 +12,9 @@ use domain::dead_letter::{DISCARDED, DeadLetter, REDRIVE_REQUESTED, REDRIVEN, de
 use domain::event::OutboxStatus;
 use domain::notification::EventNotification;
 use domain::routing::{Queue, Routes};
+use domain::send::ChannelSend;
 use domain::{EventId, Time};
-use futures_util::future::{try_join, try_join_all};
+use futures_util::future::{try_join_all, try_join3};
 use ledger::Key;
 use ledger::events::Past;
 use ledger::outbox::Entry;
@@ -20,10 +23,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::Shared;
 use crate::asked::InPath;
 use crate::caller::{Allowed, Operate};
 use crate::error::{ApiError, Code, ErrorBody};
+use crate::{Api, Shared};
 
 /// How many redrives and discards of one dead letter are shown.
 const AUDIT: u16 = 100;
@@ -65,7 +68,14 @@ pub async fn story(
     let job = Some(job).filter(|_| entry.event_type.as_deref() == Some(REDRIVE_REQUESTED));
     let asked: Vec<&(String, String)> = aggregates.iter().chain([&republished]).chain(&job).collect();
     let audits = asked.iter().map(|aggregate| events.of_aggregate(ledger, aggregate, AUDIT, None));
-    let (told, audits) = try_join(api.event_notifications.of_event(ledger, &event_id), try_join_all(audits)).await?;
+    let (told, (sends, more_sends), audits) = try_join3(
+        api.event_notifications.of_event(ledger, &event_id),
+        api.sends.of_event(ledger, &event_id, sends::SHOWN),
+        try_join_all(audits),
+    )
+    .await?;
+    stages.extend(sends::stages(&sends));
+    stages.extend(api.given_up(&sends).await?);
     stages.extend(told.iter().map(|told| of_notification(told, &marks)));
     stages.extend(letters.iter().flat_map(of_dead_letter));
     for (index, audit) in audits.into_iter().enumerate() {
@@ -82,6 +92,7 @@ pub async fn story(
         status: entry.status.as_str(),
         trace_id: entry.trace.map(|trace| trace.trace_id().to_owned()),
         story: stages,
+        more_sends,
     }))
 }
 
@@ -98,6 +109,8 @@ pub struct Story {
     /// The trace that it belongs to, under which the logs have more.
     trace_id: Option<String>,
     story: Vec<Stage>,
+    /// There are more sends than the story shows.
+    more_sends: bool,
 }
 
 /// Something that happened to the event.
@@ -116,6 +129,29 @@ pub struct Stage {
 impl Stage {
     fn new(at: Time, stage: &'static str, more: Value) -> Self {
         Self { at, stage, more }
+    }
+}
+
+impl Api {
+    /// The dead letters of sends, and what operators did with them.
+    async fn given_up(&self, sends: &[ChannelSend]) -> Result<Vec<Stage>, ApiError> {
+        let ids = sends::dead_letters(sends);
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (ledger, events) = (&self.commands.ledger, &self.commands.events);
+        let keys: Vec<Key> = ids.iter().map(|id| self.dead_letters.key(id)).collect();
+        let found = ledger.get_all(&keys).await?;
+        let letters = ids.iter().map(|id| self.dead_letters.among(&found, id)).filter_map(Result::transpose);
+        let letters: Vec<DeadLetter> = letters.collect::<Result<_, _>>()?;
+        let aggregates: Vec<_> = letters.iter().map(|letter| DeadLetter::aggregate(letter.dead_letter_id)).collect();
+        let audits = aggregates.iter().map(|aggregate| events.of_aggregate(ledger, aggregate, AUDIT, None));
+        let audits = try_join_all(audits).await?;
+        let mut stages: Vec<Stage> = letters.iter().flat_map(of_dead_letter).collect();
+        for (letter, audit) in letters.iter().zip(audits) {
+            stages.extend(audit.rows.into_iter().map(|past| of_audit(past, Some(letter))));
+        }
+        Ok(stages)
     }
 }
 

@@ -22,17 +22,12 @@ impl UnsubscribeLinks {
     /// `BELFRY_PUBLIC_URL`, where the API answers, and `BELFRY_UNSUBSCRIBE_KEY`.
     pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
         let base = settings.text("BELFRY_PUBLIC_URL")?;
-        let wrong = |name: &str, expected: &str, value: String| BadSetting::Wrong {
-            name: name.to_owned(),
-            expected: expected.to_owned(),
-            value,
-        };
-        let url = Url::parse(&format!("{}/", base.trim_end_matches('/')));
-        let url = url.map_err(|_| wrong("BELFRY_PUBLIC_URL", "the URL of the API", base))?;
-        // Its value is a secret, so the error does not quote it.
-        let key = UnsubscribeKey::parse(&settings.text("BELFRY_UNSUBSCRIBE_KEY")?)
-            .map_err(|weak| wrong("BELFRY_UNSUBSCRIBE_KEY", &weak.to_string(), "…".to_owned()))?;
-        Ok(Self { base: url, key })
+        let url = Url::parse(&format!("{}/", base.trim_end_matches('/'))).map_err(|_| BadSetting::Wrong {
+            name: "BELFRY_PUBLIC_URL".to_owned(),
+            expected: "the URL of the API".to_owned(),
+            value: base,
+        })?;
+        Ok(Self { base: url, key: settings.unsubscribe_key()? })
     }
 
     fn link(&self, recipient: &Recipient) -> Option<Url> {

@@ -18,10 +18,15 @@ const ISSUER: &str = "https://belfry.local";
 const AUDIENCE: &str = "belfry";
 const TOKEN_HOURS: i64 = 12;
 
-/// The routes that the template leaves open, for GET alone.
+/// The routes that the template leaves open.
 fn is_open(method: &Method, path: &str) -> bool {
     let is_schema = || path.strip_prefix("/schemas/").is_some_and(|rest| !rest.is_empty() && !rest.contains('/'));
-    method == Method::GET && (matches!(path, "/health" | "/openapi.json") || is_schema())
+    let is_unsubscribe = path.strip_prefix("/v1/unsubscribe/").is_some_and(|rest| !rest.contains('/'));
+    match *method {
+        Method::GET => matches!(path, "/health" | "/openapi.json") || is_schema() || is_unsubscribe,
+        Method::POST => is_unsubscribe,
+        _ => false,
+    }
 }
 
 /// Issues and checks tokens. The secret is new at every start: a token of yesterday's host is no good today.

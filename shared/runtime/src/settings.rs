@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::backoff::Backoff;
+use domain::unsubscribe::UnsubscribeKey;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -126,6 +127,12 @@ impl Settings {
     pub fn notification_retention(&self) -> Result<Option<Duration>, BadSetting> {
         let kept = self.duration("BELFRY_NOTIFICATION_RETENTION", DAY * 30, DAY)?;
         Ok(self.flag("BELFRY_RETENTION_ENABLED", true)?.then_some(kept))
+    }
+
+    /// The key that links to unsubscribe with are signed with. The error does not quote it.
+    pub fn unsubscribe_key(&self) -> Result<UnsubscribeKey, BadSetting> {
+        let name = "BELFRY_UNSUBSCRIBE_KEY";
+        UnsubscribeKey::parse(&self.text(name)?).map_err(|weak| wrong(name, &weak.to_string(), "…"))
     }
 
     /// How many attempts to publish an entry count before it is FAILED.

@@ -18,6 +18,8 @@ mod relay;
 mod reservation_rights;
 mod reservations;
 mod schemas;
+mod sends;
+mod sends_uncertain;
 mod several_queues;
 mod story;
 mod sweeper;

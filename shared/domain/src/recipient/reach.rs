@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Channel, ChannelChoice, Preference, Recipient, RecipientDetails};
 use crate::Time;
+use crate::id::Line;
 
 /// Why a send is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,29 @@ impl RecipientDetails {
         };
         let weighed = self.preferences.iter().filter_map(|preference| Some((weight(preference)?, preference.enabled)));
         weighed.max_by_key(|(weight, _)| *weight).is_none_or(|(_, enabled)| enabled)
+    }
+
+    /// The same without any wish to hear through this channel.
+    #[must_use]
+    pub fn opted_out_of(&self, channel: Channel) -> Self {
+        let of_channel = |preference: &Preference| preference.channel == ChannelChoice::One(channel);
+        // What is wished of one type and every channel would go before "no type, this channel".
+        let no = |event_type: &Line| Preference {
+            event_type: event_type.clone(),
+            channel: ChannelChoice::One(channel),
+            enabled: false,
+        };
+        let mut preferences: Vec<Preference> =
+            self.preferences.iter().filter(|preference| !of_channel(preference)).cloned().collect();
+        let mut stronger: Vec<Preference> = Vec::new();
+        for preference in &preferences {
+            if preference.enabled && preference.event_type.as_str() != "*" {
+                stronger.push(no(&preference.event_type));
+            }
+        }
+        stronger.extend(Line::parse("*").ok().as_ref().map(no));
+        preferences.extend(stronger);
+        Self { preferences, ..self.clone() }
     }
 
     /// Where a channel reaches the person.
@@ -150,6 +174,22 @@ mod tests {
             let details = recipient(json!({"email": "a@b.it", "preferences": preferences})).details;
             assert_eq!(details.wants("T", Channel::Email), wanted, "{preferences:?}");
         }
+    }
+
+    #[test]
+    fn opting_out_of_a_channel_leaves_nothing_of_it_and_everything_else() {
+        let preferences = json!([
+            {"event_type": "T", "channel": "*", "enabled": true},
+            {"event_type": "U", "channel": "EMAIL", "enabled": true},
+            {"event_type": "V", "channel": "SMS", "enabled": false},
+        ]);
+        let details = recipient(json!({"email": "a@b.it", "preferences": preferences})).details;
+        let opted_out = details.opted_out_of(Channel::Email);
+        for event_type in ["T", "U", "V", "W"] {
+            assert!(!opted_out.wants(event_type, Channel::Email), "{event_type}");
+            assert_eq!(opted_out.wants(event_type, Channel::Sms), details.wants(event_type, Channel::Sms));
+        }
+        assert_eq!(opted_out.opted_out_of(Channel::Email), opted_out);
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! `POST /v1/unsubscribe/{signed}`: what a mail program calls when its reader clicks "unsubscribe" (RFC 8058). No token
+//! and no key: the link is signed, and unsubscribing twice is unsubscribing.
+//!
+//! One read, one write of the recipient. From then on no mail of any kind goes to them; what else they wish stays, and
+//! `PUT /v1/inbox/preferences` takes it back.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Html;
+use domain::recipient::{Channel, Recipient};
+use domain::{Audience, UserId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::asked::InPath;
+use crate::error::{ApiError, Code, ErrorBody};
+use crate::{Api, Shared};
+
+/// Stops all mail to the recipient whom the link names.
+#[utoipa::path(
+    post,
+    path = "/v1/unsubscribe/{signed}",
+    params(("signed" = String, Path, description = "as in the mail's List-Unsubscribe header")),
+    security(()),
+    responses((status = 200, body = Unsubscribed), (status = 404, body = ErrorBody))
+)]
+pub async fn unsubscribe(State(api): Shared, InPath(signed): InPath<String>) -> Result<Json<Unsubscribed>, ApiError> {
+    let (audience, user_id) = api.named(&signed)?;
+    let opt_out = |recipient: &Recipient| {
+        let details = recipient.details.opted_out_of(Channel::Email);
+        (details != recipient.details).then(|| Recipient { details, ..recipient.clone() })
+    };
+    // A recipient who is gone gets no mail either.
+    api.recipients.amend(&api.commands.ledger, (audience, &user_id), opt_out).await?;
+    Ok(Json(Unsubscribed { unsubscribed: true }))
+}
+
+/// For mail programs that open the link instead: a page with the button. Nothing changes by looking at it, since
+/// programs that check mail for dangers look at every link.
+#[utoipa::path(
+    get,
+    path = "/v1/unsubscribe/{signed}",
+    params(("signed" = String, Path)),
+    security(()),
+    responses((status = 200, content_type = "text/html", body = String), (status = 404, body = ErrorBody))
+)]
+pub async fn ask_to_unsubscribe(
+    State(api): Shared,
+    InPath(signed): InPath<String>,
+) -> Result<Html<&'static str>, ApiError> {
+    api.named(&signed)?;
+    Ok(Html(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Unsubscribe</title><p>Stop all mail to this address?</p>\
+         <form method=\"post\"><button>Unsubscribe</button></form></html>",
+    ))
+}
+
+/// The answer, for whoever reads it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Unsubscribed {
+    unsubscribed: bool,
+}
+
+impl Api {
+    fn named(&self, signed: &str) -> Result<(Audience, UserId), ApiError> {
+        self.unsubscribe_key.open(signed).ok_or_else(|| ApiError::new(Code::NotFound, "no such link"))
+    }
+}
