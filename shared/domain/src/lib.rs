@@ -9,6 +9,7 @@ pub mod event;
 pub mod event_types;
 pub mod id;
 pub mod idempotency;
+pub mod live;
 pub mod notification;
 pub mod order;
 pub mod recipient;

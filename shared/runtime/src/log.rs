@@ -6,7 +6,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::settings::{BadSetting, Settings};
 
 /// Our own crates. The level is theirs alone: what the SDK says below WARN may hold bodies and credentials.
-const OURS: [&str; 12] = [
+const OURS: [&str; 14] = [
     "api",
     "channels",
     "dead_letters",
@@ -14,10 +14,12 @@ const OURS: [&str; 12] = [
     "domain",
     "fanout",
     "ledger",
+    "live",
     "local",
     "messaging",
     "outbox_stream",
     "runtime",
+    "sockets",
     "sweep",
 ];
 
