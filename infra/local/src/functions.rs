@@ -104,6 +104,13 @@ pub fn start(
                 async move { Ok::<_, Infallible>(letters.handle(event).await) }
             })))
         }
+        "live" => {
+            let live = Arc::new(live::Live::new(&settings, ledger).map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let live = Arc::clone(&live);
+                async move { Ok::<_, Infallible>(live.handle(event).await) }
+            })))
+        }
         "sweep" => {
             let sweep = sweep::Sweep::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
             let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);

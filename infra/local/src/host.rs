@@ -21,6 +21,7 @@ use crate::deliveries::Deliveries;
 use crate::demo;
 use crate::functions::{self, Invocable, NotStarted, Started};
 use crate::gateway::{Gateway, authorize};
+use crate::live_gateway::{self, LiveGateway};
 use crate::local_routes::{self, Local};
 use crate::mapping::{Checkpoints, Drained, OnFailure, QueuePoller, Scheduled, StreamPoller};
 use crate::metrics::RecentMetrics;
@@ -121,7 +122,8 @@ impl Host {
     /// Starts everything; when it returns, requests are served.
     pub async fn start(options: Options) -> Result<Self, HostError> {
         let listener = listen(options.port).await?;
-        let url = format!("http://{}", local_address(&listener, options.port)?);
+        let address = local_address(&listener, options.port)?.to_string();
+        let url = format!("http://{address}");
         let template = read_template(&options)?;
 
         let (endpoints, engine) = match &options.endpoints {
@@ -159,10 +161,12 @@ impl Host {
             functions: Vec::new(),
         };
         let metrics = RecentMetrics::default();
-        let mut settings = outside::settings(&url, &providers_url);
-        settings.extend(options.settings.clone());
+        let outside = outside::settings(&url, &providers_url);
         let mut api = None;
         for function in &template.functions {
+            let mut settings = live_gateway::settings(function, template.sockets.as_ref(), &address);
+            settings.extend(outside.clone());
+            settings.extend(options.settings.clone());
             let environment =
                 template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;
             match functions::start(function, environment, &starting.clients, &starting.activity, &metrics)? {
@@ -171,6 +175,8 @@ impl Host {
             }
         }
         let Starting { clients, provisioned, deliveries, activity, stop, tasks, streams, functions, .. } = starting;
+        let sockets = template.sockets.as_ref();
+        let sockets = sockets.map(|api| LiveGateway::new(api, &functions, stop.clone(), tasks.clone()));
         let gateway = Gateway::new(activity.clone());
         let api = api.ok_or(HostError::NoHttp)?;
         let api = api.layer(middleware::from_fn_with_state(gateway.clone(), authorize));
@@ -195,6 +201,7 @@ impl Host {
         let routes = Router::new()
             .route("/", get(|| async { Html(include_str!("index.html")) }))
             .merge(local_routes::routes(Arc::clone(&local)))
+            .merge(sockets.map_or_else(Router::new, LiveGateway::routes))
             .fallback_service(api);
         tasks.spawn(providers.serve(providers_listener, stop.clone().cancelled_owned()));
         tasks.spawn(axum::serve(listener, routes).with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());

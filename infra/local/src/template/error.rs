@@ -83,6 +83,15 @@ pub enum Problem {
         /// The timeout of the function in seconds.
         timeout: u32,
     },
+    /// Two routes of a WebSocket API have the same key.
+    #[error("the route {0} is there already")]
+    RouteTaken(&'static str),
+    /// A WebSocket API lacks a route that it cannot do without.
+    #[error("has no route {0}")]
+    NoRoute(&'static str),
+    /// A WebSocket API that nobody can reach.
+    #[error("has no stage")]
+    NoStage,
     /// A filter pattern is wrong.
     #[error(transparent)]
     Filter(#[from] FilterError),

@@ -15,6 +15,7 @@ mod queue;
 mod queue_mapping;
 mod schedule_mapping;
 mod scope;
+mod socket;
 mod stream_mapping;
 mod table;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use function::Function;
 pub use queue::{Queue, Redrive};
 pub use queue_mapping::QueueMapping;
 pub use schedule_mapping::ScheduleMapping;
+pub use socket::{Route, SocketApi};
 pub use stream_mapping::{StartingPosition, StreamMapping};
 pub use table::{AttributeType, Index, KeySchema, Projection, StreamView, Table};
 pub use value::{Reference, Value};
@@ -43,6 +45,8 @@ pub struct Template {
     pub queues: Vec<Queue>,
     /// Every `AWS::Serverless::Function`.
     pub functions: Vec<Function>,
+    /// The `AWS::ApiGatewayV2::Api` of live sockets, if there is one.
+    pub sockets: Option<SocketApi>,
 }
 
 /// Resources that would run or store something in AWS, and that have a form which is read here.
@@ -67,8 +71,9 @@ impl Template {
         let root = Node::root(&yaml, &scope);
         let globals = root.get("Globals")?.map_or(Ok(None), |globals| globals.get("Function"))?;
 
-        let mut template = Self { tables: Vec::new(), queues: Vec::new(), functions: Vec::new() };
+        let mut template = Self { tables: Vec::new(), queues: Vec::new(), functions: Vec::new(), sockets: None };
         let mut functions = Vec::new();
+        let mut sockets = Vec::new();
         for (logical_id, resource) in root.need("Resources")?.entries()? {
             let kind = resource.need("Type")?;
             match kind.text()?.as_str() {
@@ -85,6 +90,9 @@ impl Template {
                     template.queues.push(queue);
                 }
                 "AWS::Serverless::Function" => functions.push((logical_id, resource)),
+                kind if kind.starts_with(socket::PREFIX) => {
+                    sockets.push((logical_id, kind.to_owned(), resource));
+                }
                 refused if REFUSED.contains(&refused) => {
                     return Err(kind.error(Problem::Unsupported));
                 }
@@ -96,6 +104,7 @@ impl Template {
             let function = Function::read(logical_id, unconditional(&resource)?, globals.as_ref(), &template)?;
             template.functions.push(function);
         }
+        template.sockets = SocketApi::read(&sockets, &template)?;
         Ok(template)
     }
 

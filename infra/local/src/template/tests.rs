@@ -66,6 +66,22 @@ Resources:
     Properties: { QueueName: !Sub "${AWS::StackName}-dead" }
   WebSocketApi:
     Type: AWS::ApiGatewayV2::Api
+    Properties: { Name: live, ProtocolType: WEBSOCKET, RouteSelectionExpression: $request.body.action }
+  Integration:
+    Type: AWS::ApiGatewayV2::Integration
+    Properties:
+      ApiId: !Ref WebSocketApi
+      IntegrationType: AWS_PROXY
+      IntegrationUri: !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Relay.Arn}/invocations"
+  Connect:
+    Type: AWS::ApiGatewayV2::Route
+    Properties: { ApiId: !Ref WebSocketApi, RouteKey: $connect, Target: !Sub "integrations/${Integration}" }
+  Disconnect:
+    Type: AWS::ApiGatewayV2::Route
+    Properties: { ApiId: !Ref WebSocketApi, RouteKey: $disconnect, Target: !Sub "integrations/${Integration}" }
+  Stage:
+    Type: AWS::ApiGatewayV2::Stage
+    Properties: { ApiId: !Ref WebSocketApi, StageName: live, AutoDeploy: true }
 "#;
 
 fn parameters() -> BTreeMap<String, String> {
@@ -299,8 +315,8 @@ fn a_mistake_in_a_resource_is_named_by_its_path() {
           Resources.Events.Properties.StreamSpecifcation: unknown property
         Binary: relay => Bin: relay
           Resources.Relay.Metadata.BuildProperties.Binary: is missing
-        AWS::ApiGatewayV2::Api => AWS::Lambda::EventSourceMapping
-          Resources.WebSocketApi.Type: is not supported by the local host
+        AWS::SQS::Queue => AWS::Lambda::EventSourceMapping
+          Resources.Work.Type: is not supported by the local host
         Timeout: 20 => Timeout: 901
           Globals.Function.Timeout: expected a whole number from 1 to 900, found 901
         Default: info => Default: loud
@@ -336,4 +352,46 @@ fn a_resource_that_may_not_be_there_is_refused() {
 fn a_key_that_stands_twice_is_refused() {
     let error = spoilt("BatchSize: 50", "BatchSize: 50\n            BatchSize: 60");
     assert!(error.contains("duplicate entry with key \"BatchSize\""), "{error}");
+}
+
+#[test]
+fn the_routes_of_live_sockets_are_read_with_their_function_and_their_stage() {
+    let template = Template::parse(include_str!("../../../template.yaml"), &parameters()).expect("a template");
+    let sockets = template.sockets.expect("an API of sockets");
+    assert_eq!((sockets.logical_id.as_str(), sockets.stage.as_str()), ("LiveApi", "live"));
+    let live = "LiveFunction".to_owned();
+    let routes = [(Route::Connect, live.clone()), (Route::Disconnect, live.clone()), (Route::Default, live)];
+    assert_eq!(sockets.routes, BTreeMap::from(routes));
+    assert_eq!(small().sockets.expect("an API of sockets").routes.len(), 2, "a route may be left out");
+}
+
+#[test]
+fn a_mistake_in_the_api_of_live_sockets_is_named_by_its_path() {
+    let table = r#"
+        ProtocolType: WEBSOCKET => ProtocolType: HTTP
+          WebSocketApi.Properties.ProtocolType: expected WEBSOCKET, found "HTTP"
+        IntegrationType: AWS_PROXY => IntegrationType: MOCK
+          Integration.Properties.IntegrationType: expected AWS_PROXY, found "MOCK"
+        ${Relay.Arn}/invocations => ${Work.Arn}/invocations
+          Integration.Properties.IntegrationUri: expected the invocation of a function, found !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Work.Arn}/invocations"
+        RouteKey: $connect => RouteKey: connect
+          Connect.Properties.RouteKey: expected $connect or $disconnect or $default, found "connect"
+        RouteKey: $connect => RouteKey: $default
+          WebSocketApi: has no route $connect
+        RouteKey: $disconnect => RouteKey: $connect
+          Disconnect: the route $connect is there already
+        ${Integration} => ${Stage}
+          Connect.Properties.Target: expected integrations/ and an integration of this API, found !Sub "integrations/${Stage}"
+        ApiId: !Ref WebSocketApi, RouteKey => ApiId: !Ref Stage, RouteKey
+          Connect.Properties.ApiId: expected a reference to WebSocketApi, found !Ref "Stage"
+        RouteKey: $connect => RouteKye: $connect
+          Connect.Properties.RouteKye: unknown property
+        AutoDeploy: true => AutoDeploy: false
+          Stage.Properties.AutoDeploy: expected true, found false
+        StageName: live => StageName: li/ve
+          Stage.Properties.StageName: expected letters, digits, - and _, found "li/ve"
+        AWS::ApiGatewayV2::Stage => AWS::ApiGatewayV2::Authorizer
+          Stage.Type: is not supported by the local host
+    "#;
+    each_is_named("Resources.", table);
 }

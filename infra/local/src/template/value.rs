@@ -58,6 +58,16 @@ impl Value {
         }
     }
 
+    /// The reference and the texts around it, when there is just one.
+    pub(super) fn around_reference(&self) -> Option<(&str, &Reference, &str)> {
+        match self.0.as_slice() {
+            [Part::Reference(reference)] => Some(("", reference, "")),
+            [Part::Text(before), Part::Reference(reference)] => Some((before, reference, "")),
+            [Part::Text(before), Part::Reference(reference), Part::Text(after)] => Some((before, reference, after)),
+            _ => None,
+        }
+    }
+
     pub(super) fn text(text: impl Into<String>) -> Self {
         let mut value = Self::default();
         value.push_text(&text.into());

@@ -1,0 +1,142 @@
+//! `GET /live?ticket=…`: one socket, from the handshake to the end.
+//!
+//! The function behind `$connect` decides whether it opens; what the client says goes to `$default`; however it ends,
+//! `$disconnect` is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::event::About;
+use super::{LONGEST_MESSAGE, LiveGateway, Open, Outgoing, WAITING};
+use crate::template::Route;
+
+/// A client that does not read does not hold the host up.
+const TO_SEND: Duration = Duration::from_secs(5);
+
+/// Opens a socket, if the function lets it.
+pub async fn open(
+    State(live): State<Arc<LiveGateway>>,
+    Query(query): Query<Vec<(String, String)>>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let about = About { connection_id: new_id(), connected_at: jiff::Timestamp::now() };
+    let refused = match live.invoke(Route::Connect, live.connect_event(&about, &headers, &query)).await {
+        Some(Ok(answer)) => refusal(&answer),
+        Some(Err(problem)) => {
+            tracing::warn!(problem, "$connect failed");
+            Some(StatusCode::BAD_GATEWAY)
+        }
+        None => Some(StatusCode::FORBIDDEN),
+    };
+    if let Some(status) = refused {
+        return status.into_response();
+    }
+    // From here on messages are kept for it: a client that sees the handshake answered can be sent to.
+    let (outbox, messages) = mpsc::channel(WAITING);
+    let open = Open { outbox, connected_at: about.connected_at };
+    live.open_sockets().insert(about.connection_id.clone(), open);
+    let (under_way, failed) = (live.tasks.token(), (Arc::clone(&live), about.clone()));
+    upgrade
+        .max_message_size(LONGEST_MESSAGE)
+        .on_failed_upgrade(move |_| {
+            let (live, about) = failed;
+            let task = live.tasks.clone();
+            task.spawn(async move { live.end(&about, close_code::ABNORMAL, "the handshake was not completed").await });
+        })
+        .on_upgrade(move |socket| async move {
+            live.converse(&about, socket, messages).await;
+            drop(under_way);
+        })
+}
+
+/// The status that a handshake is refused with; `None` where the function said 2xx.
+fn refusal(answer: &Value) -> Option<StatusCode> {
+    let status = answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY);
+    (!status.is_success()).then_some(status)
+}
+
+/// In the shape of API Gateway's, whose `=` has to be escaped in a path.
+fn new_id() -> String {
+    URL_SAFE.encode(rand::random::<[u8; 11]>())
+}
+
+impl LiveGateway {
+    async fn converse(self: &Arc<Self>, about: &About, mut socket: WebSocket, mut messages: mpsc::Receiver<Outgoing>) {
+        let (code, reason) = loop {
+            let outgoing = tokio::select! {
+                () = self.stop.cancelled() => break (close_code::AWAY, "the host stops"),
+                said = socket.recv() => match said {
+                    Some(Ok(Message::Close(frame))) => break (frame.map_or(close_code::STATUS, |frame| frame.code), ""),
+                    Some(Ok(said)) => {
+                        self.tell(about, said);
+                        continue;
+                    }
+                    Some(Err(_)) | None => break (close_code::ABNORMAL, "the connection broke"),
+                },
+                outgoing = messages.recv() => outgoing,
+            };
+            match outgoing {
+                Some(Outgoing::Message(text)) => {
+                    let sent = tokio::time::timeout(TO_SEND, socket.send(Message::Text(text.into()))).await;
+                    if !matches!(sent, Ok(Ok(()))) {
+                        break (close_code::ABNORMAL, "the client does not read");
+                    }
+                }
+                Some(Outgoing::Close) | None => break (close_code::NORMAL, "closed by the server"),
+            }
+        };
+        self.end(about, code, reason).await;
+        let farewell = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+        // Where the client is gone, there is nobody to tell.
+        drop(tokio::time::timeout(TO_SEND, socket.send(farewell)).await);
+    }
+
+    /// Hands on what a client said. The conversation does not wait for the function.
+    fn tell(self: &Arc<Self>, about: &About, said: Message) {
+        let event = match said {
+            Message::Text(text) => self.message_event(about, &text, false),
+            Message::Binary(bytes) => self.message_event(about, &STANDARD.encode(bytes), true),
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return,
+        };
+        let live = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if let Some(Err(problem)) = live.invoke(Route::Default, event).await {
+                tracing::warn!(problem, "$default failed");
+            }
+        });
+    }
+
+    async fn end(&self, about: &About, code: u16, reason: &str) {
+        self.open_sockets().remove(&about.connection_id);
+        if let Some(Err(problem)) = self.invoke(Route::Disconnect, self.disconnect_event(about, code, reason)).await {
+            tracing::warn!(problem, "$disconnect failed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_status_of_success_opens_a_socket() {
+        assert_eq!(refusal(&json!({"statusCode": 200})), None);
+        assert_eq!(refusal(&json!({"statusCode": 401})), Some(StatusCode::UNAUTHORIZED));
+        for nonsense in [json!({}), json!({"statusCode": 20}), json!({"statusCode": "200"}), json!(null)] {
+            assert_eq!(refusal(&nonsense), Some(StatusCode::BAD_GATEWAY), "{nonsense}");
+        }
+    }
+}
