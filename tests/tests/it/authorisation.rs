@@ -207,6 +207,7 @@ fn rows() -> Vec<Row> {
             &["operate"],
         ),
         row(Method::GET, "/v1/inbox", "/v1/inbox", nothing, [200, 200, 200, 200], &[]),
+        row(Method::POST, "/v1/live/tickets", "/v1/live/tickets", nothing, [201, 201, 201, 201], &[]),
         row(
             Method::GET,
             "/debug/notification/inbox/{user_id}",

@@ -12,6 +12,7 @@ mod groups;
 mod host;
 mod inside;
 mod keys;
+mod live;
 mod local_routes;
 mod model;
 mod relay;

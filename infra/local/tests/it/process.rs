@@ -120,6 +120,15 @@ async fn the_log_has_ids_and_never_a_body_an_address_or_a_token() {
         let inject = json!({"queue": "fanout-customer", "body": body});
         call(&client, client.post(format!("{}/local/inject", belfry.url())).json(&inject)).await;
     }
+    let ticket = client.post(format!("{}/v1/live/tickets", belfry.url())).bearer_auth(&shop);
+    let ticket = call(&client, ticket).await["ticket"].as_str().expect("a ticket").to_owned();
+    for expected in [101, 401] {
+        let handshake = client.get(format!("{}/live?ticket={ticket}", belfry.url()));
+        let handshake = handshake.header("connection", "upgrade").header("upgrade", "websocket");
+        let handshake =
+            handshake.header("sec-websocket-version", "13").header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
+        assert_eq!(handshake.send().await.expect("an answer").status().as_u16(), expected);
+    }
     let idle = client.get(format!("{}/local/idle?timeout=1", belfry.url())).send().await.expect("an answer");
     drop(idle);
     let mut stderr = belfry.child.stderr.take().expect("its log");
@@ -127,11 +136,24 @@ async fn the_log_has_ids_and_never_a_body_an_address_or_a_token() {
     let mut log = String::new();
     std::io::Read::read_to_string(&mut stderr, &mut log).expect("its log");
     assert!(
-        log.contains("\"event_id\"") && log.contains("\"request_id\"") && log.contains("\"command\":\"grant\""),
+        log.contains("\"event_id\"")
+            && log.contains("\"request_id\"")
+            && log.contains("\"command\":\"grant\"")
+            && log.contains("socket opened"),
         "{log}"
     );
     assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "every line is JSON");
-    let private = ["In-The-Body", "@", "+390612345678", "Rosa-Name", "Shop-Name", "Poison-Id", shop.as_str(), "Bearer"];
+    let private = [
+        "In-The-Body",
+        "@",
+        "+390612345678",
+        "Rosa-Name",
+        "Shop-Name",
+        "Poison-Id",
+        shop.as_str(),
+        ticket.as_str(),
+        "Bearer",
+    ];
     for word in private {
         assert!(!log.contains(word), "{word} is in the log");
     }
