@@ -93,10 +93,10 @@ impl Sockets {
         match Box::pin(post.send()).await {
             Ok(_) => Met::Taken,
             Err(error) if error.as_service_error().is_some_and(|error| error.is_gone_exception()) => {
-                if may_be_forgotten(connection.connected_at, now) {
-                    if let Err(error) = self.connections.forget(&self.ledger, connection).await {
-                        tracing::warn!(reason = %error, connection_id, "a gone socket is not forgotten");
-                    }
+                if may_be_forgotten(connection.connected_at, now)
+                    && let Err(error) = self.connections.forget(&self.ledger, connection).await
+                {
+                    tracing::warn!(reason = %error, connection_id, "a gone socket is not forgotten");
                 }
                 Met::Gone
             }
