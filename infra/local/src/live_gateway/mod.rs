@@ -79,3 +79,26 @@ pub fn settings(function: &Function, api: Option<&SocketApi>, address: &str) -> 
     let told = own.into_iter().filter(|(name, _)| function.environment.contains_key(*name));
     told.map(|(name, value)| (name.to_owned(), value)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::{Template, Value};
+
+    #[test]
+    fn a_function_is_told_the_hosts_own_urls_where_the_template_tells_it_any() {
+        let pseudo = [("AWS::StackName", "stack"), ("AWS::Region", "us-east-1"), ("AWS::AccountId", "000000000000")];
+        let pseudo = pseudo.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let template = Template::parse(include_str!("../../../template.yaml"), &pseudo).expect("a template");
+        let mut function = template.functions[0].clone();
+        let told = |function: &Function| settings(function, template.sockets.as_ref(), "127.0.0.1:7");
+        function.environment = BTreeMap::new();
+        assert_eq!(told(&function), BTreeMap::new());
+        for (name, url) in
+            [("BELFRY_LIVE_URL", "ws://127.0.0.1:7/live"), ("BELFRY_LIVE_ENDPOINT_URL", "http://127.0.0.1:7")]
+        {
+            function.environment = BTreeMap::from([(name.to_owned(), Value::default())]);
+            assert_eq!(told(&function), BTreeMap::from([(name.to_owned(), url.to_owned())]));
+        }
+    }
+}
