@@ -5,8 +5,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::notification::{EventNotification, HandledBy, Notification, ReadBy};
-use domain::{Audience, EventId, Time, UserId};
+use domain::notification::{FALLBACK_LOCALE, Notification, NotificationView};
+use domain::{Audience, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -19,9 +19,6 @@ use crate::{Api, Shared};
 
 /// How many pages of the table one request reads at most.
 const MOST_PAGES: u32 = 10;
-
-/// The language of texts that are not there in the reader's own.
-const FALLBACK_LOCALE: &str = "en";
 
 /// The caller's own inbox.
 #[utoipa::path(
@@ -89,32 +86,16 @@ impl Wanted {
 /// A page of an inbox.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Inbox {
-    notifications: Vec<NotificationView>,
+    notifications: Vec<InInbox>,
     unread_count: u64,
     next_cursor: Option<String>,
 }
 
-/// One notification as its recipient sees it, with the state of the group laid over it.
+/// One notification as its recipient sees it, for operators with what became of it.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct NotificationView {
-    #[schema(value_type = String)]
-    notification_id: uuid::Uuid,
-    #[schema(value_type = String)]
-    event_id: EventId,
-    event_type: String,
-    title: String,
-    body: String,
-    #[schema(value_type = Object)]
-    properties: Value,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Time,
-    is_read: bool,
-    #[schema(value_type = Option<Object>)]
-    read_by: Option<ReadBy>,
-    shared_read: bool,
-    actionable: bool,
-    #[schema(value_type = Option<Object>)]
-    handled_by: Option<HandledBy>,
+pub struct InInbox {
+    #[serde(flatten)]
+    shown: NotificationView,
     /// How each channel fared; for operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
@@ -150,14 +131,14 @@ impl Api {
             let page =
                 self.notifications.of_recipient(&self.commands.ledger, reader, paging.limit, after.as_deref()).await?;
             for view in self.views(page.rows, locale, sends).await? {
-                if unread.is_none_or(|unread| unread != view.is_read) {
+                if unread.is_none_or(|unread| unread != view.shown.is_read) {
                     shown.push(view);
                 }
             }
             match page.next {
                 _ if shown.len() > limit => {
                     shown.truncate(limit);
-                    break shown.last().map(|view| view.notification_id.to_string());
+                    break shown.last().map(|view| view.shown.notification_id.to_string());
                 }
                 Some(next) if shown.len() < limit && pages < MOST_PAGES => after = Some(next),
                 next => break next,
@@ -167,39 +148,15 @@ impl Api {
         Ok(Inbox { notifications: shown, unread_count, next_cursor: next.as_deref().map(cursor) })
     }
 
-    async fn views(
-        &self,
-        rows: Vec<Notification>,
-        locale: &str,
-        sends: Sends,
-    ) -> Result<Vec<NotificationView>, ApiError> {
+    async fn views(&self, rows: Vec<Notification>, locale: &str, sends: Sends) -> Result<Vec<InInbox>, ApiError> {
         let key = |row: &Notification| self.event_notifications.key(&row.event_id, row.audience, &row.group);
         let keys: Vec<_> = rows.iter().map(key).collect();
         let told = self.event_notifications.get_all(&self.commands.ledger, &keys).await?;
+        let view = |row, told| InInbox {
+            shown: NotificationView::new(row, told, locale),
+            sends: (sends == Sends::Shown).then(Vec::new),
+        };
         // A row whose event notification has passed its retention has nothing left to show.
-        Ok(rows.into_iter().zip(told).filter_map(|(row, told)| Some(view(row, told?, locale, sends))).collect())
-    }
-}
-
-fn view(row: Notification, told: EventNotification, locale: &str, sends: Sends) -> NotificationView {
-    let language = locale.split('-').next().unwrap_or_default().to_ascii_lowercase();
-    let texts = [locale, &language, FALLBACK_LOCALE].into_iter().find_map(|tag| told.texts.get(tag));
-    let text = texts.or_else(|| told.texts.values().next()).cloned();
-    let (title, body) = text.map_or_else(Default::default, |text| (text.title, text.body));
-    let shared_reader = told.read_by.filter(|_| told.shared_read);
-    NotificationView {
-        notification_id: row.notification_id,
-        event_id: row.event_id,
-        event_type: told.event_type,
-        title,
-        body,
-        properties: told.properties,
-        created_at: row.created_at,
-        is_read: row.read_at.is_some() || shared_reader.is_some(),
-        read_by: shared_reader,
-        shared_read: told.shared_read,
-        actionable: told.actionable,
-        handled_by: told.handled_by,
-        sends: (sends == Sends::Shown).then(Vec::new),
+        Ok(rows.into_iter().zip(told).filter_map(|(row, told)| Some(view(row, told?))).collect())
     }
 }

@@ -1,5 +1,7 @@
 //! What is told: an event notification for a group, a notification for each of its recipients.
 
+mod view;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,8 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::{Audience, EventId, Time, UserId};
+
+pub use view::{FALLBACK_LOCALE, NotificationView};
 
 /// What one event tells one audience group, and the state that the group shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
