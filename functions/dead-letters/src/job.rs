@@ -36,7 +36,7 @@ impl DeadLetters {
         let next = RedriveJob { cursor: Some(next), part: job.part + 1, ..job };
         let next = next.requested(&Fresh::new(), event.actor.clone(), event.traceparent.clone());
         let next = next.map_err(|error| Failure::Reject(error.to_string()))?;
-        Ok(Effect { writes: vec![self.events.put(&next)?] })
+        Ok(Effect { writes: vec![self.events.put(&next)?], ..Effect::default() })
     }
 
     async fn chosen(&self, ids: &[Uuid], cursor: Option<&str>) -> Result<(Vec<DeadLetter>, Option<String>), Failure> {

@@ -2,16 +2,17 @@
 //!
 //! For each message on its own: parse it, ask the consumer what its effect is, and commit the effect together with
 //! the mark (consumer, event). A message whose mark is there already is skipped, logged at WARN, counted and
-//! acknowledged. What may pass comes back after its backoff, alone; what never will, or was tried for the last time, is
-//! written to the dead letters with the reason and acknowledged. What dies without a word is the queue's: its redrive
-//! policy moves it to the DLQ, and a recorder from there to the dead letters.
+//! acknowledged. What an effect wants done after its commit is done at most once, best effort. What may pass comes back
+//! after its backoff, alone; what never will, or was tried for the last time, is written to the dead letters with the
+//! reason and acknowledged. What dies without a word is the queue's: its redrive policy moves it to the DLQ, and a
+//! recorder from there to the dead letters.
 
 use std::sync::Arc;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::Time;
 use domain::backoff::Backoff;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use ledger::{DeadLetters, Ledger, LedgerError, Outcome, Processed, Write};
 use runtime::metrics::Consumed;
 use runtime::{BadSetting, Metrics, Settings};
@@ -53,10 +54,20 @@ impl From<NotAnEvent> for Failure {
 }
 
 /// What a consumer does in answer to an event; nothing at all is an effect too.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Effect {
     /// The items to write, in one transaction with the mark.
     pub writes: Vec<Write>,
+    /// What to do once they are written: best effort, at most once, and whatever comes of it, the message is done. It is
+    /// not done for a duplicate, nor where one of the writes was there already: then somebody has done this before.
+    pub after_commit: Option<BoxFuture<'static, ()>>,
+}
+
+impl std::fmt::Debug for Effect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let after_commit = self.after_commit.is_some();
+        f.debug_struct("Effect").field("writes", &self.writes).field("after_commit", &after_commit).finish()
+    }
 }
 
 /// The frame, with what it needs for every batch.
@@ -192,16 +203,22 @@ impl Consumer {
     /// Commits the effect with its mark; `None` means that the effect rests on something that has changed.
     async fn commit(&self, effect: Effect, mark: Write) -> Result<Option<Done>, LedgerError> {
         let mark_key = mark.key().clone();
-        let mut writes = effect.writes;
+        let Effect { mut writes, mut after_commit } = effect;
         writes.push(mark);
         loop {
             match self.ledger.commit(&writes).await? {
-                Outcome::Committed => return Ok(Some(Done::Processed)),
+                Outcome::Committed => {
+                    if let Some(after_commit) = after_commit {
+                        after_commit.await;
+                    }
+                    return Ok(Some(Done::Processed));
+                }
                 Outcome::Raced(raced) if raced.lost(&mark_key) => return Ok(Some(Done::Duplicate)),
                 Outcome::Raced(raced) => {
                     if !raced.drop_existing(&mut writes) {
                         return Ok(None);
                     }
+                    after_commit = None;
                 }
             }
         }
