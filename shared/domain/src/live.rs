@@ -1,10 +1,35 @@
-//! The ticket that opens one live socket: a secret, known to its holder alone.
+//! Live sockets: the ticket that opens one, a secret known to its holder alone, and what its holder is told through it.
 
 use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
+
+use crate::notification::NotificationView;
+
+/// What a live socket tells: `{"type": "read", "notification": {…}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Message {
+    /// What has happened.
+    #[serde(rename = "type")]
+    pub news: News,
+    /// What it has happened to, as the inbox shows it then.
+    pub notification: NotificationView,
+}
+
+/// What can happen to a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum News {
+    /// It is new.
+    Notification,
+    /// It was read, by its recipient or for the group.
+    Read,
+    /// Somebody acted on it.
+    Handled,
+}
 
 /// A ticket: 32 random bytes as base64url.
 #[derive(Clone, PartialEq, Eq)]

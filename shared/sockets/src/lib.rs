@@ -10,13 +10,16 @@ use aws_sdk_apigatewaymanagement::config::Builder;
 use aws_sdk_apigatewaymanagement::primitives::Blob;
 use domain::{Audience, Time, UserId};
 use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use ledger::connections::Connection;
 use ledger::{Connections, Ledger, causes};
 use runtime::{BadSetting, Settings};
-use serde_json::Value;
+use serde::Serialize;
 
-/// All of a push: the query, the sockets, and forgetting those that are gone.
+/// All of a push, to however many: the queries, the sockets, and forgetting those that are gone.
 const WITHIN: Duration = Duration::from_secs(2);
+/// So many users are looked up and told at once.
+const AT_ONCE: usize = 10;
 /// API Gateway says that a socket is gone until it has told the client that it is open, which is after we stored it.
 const YOUNG: Duration = Duration::from_secs(10);
 
@@ -60,15 +63,31 @@ impl Sockets {
 
     /// Sends a message through every socket of a user, for those who listen right now. Failures are logged, without the
     /// message.
-    pub async fn push(&self, user_type: Audience, user_id: &UserId, message: &Value) -> Pushed {
-        let pushed = tokio::time::timeout(WITHIN, self.push_to_each(user_type, user_id, message)).await;
-        pushed.unwrap_or_else(|_| {
-            tracing::warn!(user_type = user_type.as_str(), user_id = user_id.as_str(), "push took too long");
-            Pushed::default()
-        })
+    pub async fn push(&self, user_type: Audience, user_id: &UserId, message: &impl Serialize) -> Pushed {
+        self.push_all([(user_type, user_id.clone(), message)]).await
     }
 
-    async fn push_to_each(&self, user_type: Audience, user_id: &UserId, message: &Value) -> Pushed {
+    /// The same for many users, to each their own message: the notifications of a group differ in their ids. Who has no
+    /// socket costs one query. Whom the time is too short for is not told.
+    pub async fn push_all<M: Serialize>(&self, messages: impl IntoIterator<Item = (Audience, UserId, M)>) -> Pushed {
+        let mut pushed = Pushed::default();
+        let mut pushes = stream::iter(messages)
+            .map(|(user_type, user_id, message)| async move { self.push_to_each(user_type, &user_id, &message).await })
+            .buffer_unordered(AT_ONCE);
+        let all = async {
+            while let Some(one) = pushes.next().await {
+                pushed.taken += one.taken;
+                pushed.gone += one.gone;
+                pushed.failed += one.failed;
+            }
+        };
+        if tokio::time::timeout(WITHIN, all).await.is_err() {
+            tracing::warn!("pushing took too long");
+        }
+        pushed
+    }
+
+    async fn push_to_each(&self, user_type: Audience, user_id: &UserId, message: &impl Serialize) -> Pushed {
         let now = Time::now();
         let connections = match self.connections.of_user(&self.ledger, user_type, user_id, now).await {
             Ok(connections) => connections,
@@ -80,7 +99,13 @@ impl Sockets {
         if connections.is_empty() {
             return Pushed::default();
         }
-        let message = Blob::new(message.to_string());
+        let message = match serde_json::to_vec(message) {
+            Ok(message) => Blob::new(message),
+            Err(error) => {
+                tracing::error!(reason = %error, user_id = user_id.as_str(), "a message cannot be written");
+                return Pushed::default();
+            }
+        };
         let met = join_all(connections.iter().map(|connection| self.push_to(connection, message.clone(), now))).await;
         let count = |wanted| u32::try_from(met.iter().filter(|met| **met == wanted).count()).unwrap_or(u32::MAX);
         Pushed { taken: count(Met::Taken), gone: count(Met::Gone), failed: count(Met::Failed) }
