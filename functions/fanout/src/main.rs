@@ -9,7 +9,8 @@ async fn main() -> Result<(), Error> {
     runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws().await;
     let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
-    let fanout = Fanout::new(&settings, ledger, aws_sdk_sqs::Client::new(&aws), runtime::Metrics::to_stdout())?;
+    let sqs = aws_sdk_sqs::Client::new(&aws);
+    let fanout = Fanout::new(&settings, ledger, sqs, runtime::Metrics::to_stdout(), &aws)?;
     let fanout = &fanout;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(fanout.handle(event.payload).await)

@@ -51,8 +51,8 @@ pub struct Clients {
     pub streams: aws_sdk_dynamodbstreams::Client,
     /// SQS.
     pub sqs: aws_sdk_sqs::Client,
-    /// For clients of what lies outside: each is pointed at its own endpoint by its settings.
-    pub outside: SdkConfig,
+    /// What functions make their other clients of; where those answer is in their settings.
+    pub aws: SdkConfig,
 }
 
 impl Clients {
@@ -66,7 +66,7 @@ impl Clients {
             dynamodb: aws_sdk_dynamodb::Client::from_conf(dynamodb.build()),
             streams: aws_sdk_dynamodbstreams::Client::from_conf(streams.build()),
             sqs: aws_sdk_sqs::Client::from_conf(sqs.build()),
-            outside: aws,
+            aws,
         }
     }
 }

@@ -80,7 +80,7 @@ pub fn start(
             })))
         }
         "fanout" => {
-            let fanout = fanout::Fanout::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
+            let fanout = fanout::Fanout::new(&settings, ledger, clients.sqs.clone(), metrics.sink(), &clients.aws);
             let fanout = Arc::new(fanout.map_err(|error| failed(error.to_string()))?);
             Ok(invocable(handler(move |event| {
                 let fanout = Arc::clone(&fanout);
@@ -89,7 +89,7 @@ pub fn start(
         }
         "deliver" => {
             let deliver =
-                deliver::Deliver::new(&settings, ledger, clients.sqs.clone(), &clients.outside, metrics.sink());
+                deliver::Deliver::new(&settings, ledger, clients.sqs.clone(), &clients.aws, metrics.sink());
             let deliver = Arc::new(deliver.map_err(|error| failed(error.to_string()))?);
             Ok(invocable(handler(move |event| {
                 let deliver = Arc::clone(&deliver);
