@@ -7,6 +7,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     let settings = runtime::Settings::from_env();
     runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws().await;
-    let router = api::router(&settings, ledger::Ledger::new(runtime::dynamodb(&aws)), runtime::Metrics::to_stdout())?;
+    let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
+    let router = api::router(&settings, ledger, runtime::Metrics::to_stdout(), &aws)?;
     lambda_http::run(ServiceBuilder::new().map_request(api::raw_path::restore).service(router)).await
 }

@@ -69,7 +69,8 @@ pub fn start(
     };
     match function.binary.as_str() {
         "api" => {
-            api::router(&settings, ledger, metrics.sink()).map(Started::Http).map_err(|error| failed(error.to_string()))
+            let router = api::router(&settings, ledger, metrics.sink(), &clients.aws);
+            router.map(Started::Http).map_err(|error| failed(error.to_string()))
         }
         "outbox-stream" => {
             let relay = outbox_stream::OutboxStream::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
