@@ -17,10 +17,10 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// A ticket, and the URL to use it at.
-async fn ticket(caller: &Caller) -> (String, String) {
+pub async fn ticket(caller: &Caller) -> (String, String) {
     let answer = caller.send(caller.request(Method::POST, "/v1/live/tickets")).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
     let text = |name: &str| answer.json()[name].as_str().expect(name).to_owned();
@@ -36,13 +36,13 @@ async fn open(url: &str) -> Result<Socket, u16> {
     }
 }
 
-async fn connect(caller: &Caller) -> Socket {
+pub async fn connect(caller: &Caller) -> Socket {
     let (ticket, url) = ticket(caller).await;
     open(&format!("{url}?ticket={ticket}")).await.expect("the socket opens")
 }
 
 /// The next thing that a socket is told; `None` when it is closed.
-async fn told(socket: &mut Socket) -> Option<String> {
+pub async fn told(socket: &mut Socket) -> Option<String> {
     let next = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("something comes");
     match next? {
         Ok(Message::Text(text)) => Some(text.to_string()),
@@ -59,7 +59,7 @@ async fn aws() -> aws_config::SdkConfig {
 }
 
 /// What a function pushes with.
-async fn sockets(stack: &Stack) -> Sockets {
+pub async fn sockets(stack: &Stack) -> Sockets {
     let settings = [("BELFRY_CONNECTIONS_TABLE", "belfry-connections"), ("BELFRY_LIVE_ENDPOINT_URL", stack.url())];
     let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     Sockets::new(&settings, ledger::Ledger::new(stack.dynamodb().await), &aws().await).expect("its settings")
@@ -75,7 +75,7 @@ async fn management(stack: &Stack) -> aws_sdk_apigatewaymanagement::Client {
 }
 
 /// Invokes the function with a `$connect` of API Gateway's, so that a socket is known which nobody holds.
-async fn connect_without_a_socket(stack: &Stack, connection_id: &str, ticket: &str) -> u64 {
+pub async fn connect_without_a_socket(stack: &Stack, connection_id: &str, ticket: &str) -> u64 {
     let event = json!({
         "queryStringParameters": {"ticket": ticket},
         "requestContext": {
@@ -88,7 +88,7 @@ async fn connect_without_a_socket(stack: &Stack, connection_id: &str, ticket: &s
     answer["response"]["statusCode"].as_u64().unwrap_or_else(|| panic!("{answer}"))
 }
 
-async fn change(stack: &Stack, table: &str, key: &[(&str, &str)], expression: &str, value: AttributeValue) {
+pub async fn change(stack: &Stack, table: &str, key: &[(&str, &str)], expression: &str, value: AttributeValue) {
     let key: HashMap<_, _> =
         key.iter().map(|(name, value)| ((*name).to_owned(), AttributeValue::S((*value).to_owned()))).collect();
     let update = stack.dynamodb().await.update_item().table_name(format!("belfry-{table}")).set_key(Some(key));

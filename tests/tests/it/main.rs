@@ -13,6 +13,7 @@ mod host;
 mod inside;
 mod keys;
 mod live;
+mod live_news;
 mod local_routes;
 mod model;
 mod relay;
