@@ -118,7 +118,7 @@ impl Command for ChangeEntitlement<'_> {
                 };
                 Ok(Decision::Commit {
                     writes: vec![self.entitlements.put(&entitlement)?],
-                    event: Box::new(event),
+                    events: vec![event],
                     answer: Answer::json(200, &view)?,
                 })
             }

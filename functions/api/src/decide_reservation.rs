@@ -157,7 +157,7 @@ impl Command for DecideReservation<'_> {
                 event.traceparent = Some(self.trace.clone());
                 Ok(Decision::Commit {
                     writes: vec![self.api.reservations.put(&next)?],
-                    event: Box::new(event),
+                    events: vec![event],
                     answer: Answer::json(200, &ReservationView::of(&next))?,
                 })
             }

@@ -122,7 +122,7 @@ where
             }
             Ok(handled) => Ok(Decision::Commit {
                 writes: vec![self.table.put(&handled)?],
-                event: Box::new(handled.handled_event(fresh, Some(self.trace.clone()))?),
+                events: vec![handled.handled_event(fresh, Some(self.trace.clone()))?],
                 answer: Answer::json(200, &DeadLetterView::of(handled))?,
             }),
         }

@@ -149,7 +149,7 @@ impl Command for Request<'_> {
         let job = RedriveJob { job_id, selection: self.selection.clone(), matched, cursor: None, part: 1 };
         Ok(Decision::Commit {
             writes: Vec::new(),
-            event: Box::new(job.requested(fresh, Some(self.by.to_owned()), Some(self.trace.clone()))?),
+            events: vec![job.requested(fresh, Some(self.by.to_owned()), Some(self.trace.clone()))?],
             answer: Answer::json(202, &RedriveAccepted { job_id, matched })?,
         })
     }

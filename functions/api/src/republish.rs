@@ -109,7 +109,7 @@ impl Command for Republish<'_> {
         };
         Ok(Decision::Commit {
             writes: vec![self.events.republish(&self.event_id, entry.status, fresh.now)?],
-            event: Box::new(event),
+            events: vec![event],
             answer: Answer::json(200, &Republished { event_id: &self.event_id, status: OutboxStatus::Pending })?,
         })
     }

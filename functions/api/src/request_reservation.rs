@@ -89,7 +89,7 @@ impl Command for RequestReservation<'_> {
         event.traceparent = Some(self.trace.clone());
         Ok(Decision::Commit {
             writes: vec![self.api.reservations.put(&reservation)?],
-            event: Box::new(event),
+            events: vec![event],
             answer: Answer::json(201, &ReservationView::of(&reservation))?,
         })
     }

@@ -81,7 +81,7 @@ impl Command for Borrow<'_> {
             payload: json!({"shelf_mark": copy.shelf_mark, "reader": copy.reader}),
         };
         let answer = Answer::json(201, &copy)?;
-        Ok(Decision::Commit { writes: vec![self.copies.put(&copy)?], event: Box::new(event), answer })
+        Ok(Decision::Commit { writes: vec![self.copies.put(&copy)?], events: vec![event], answer })
     }
 }
 

@@ -26,7 +26,7 @@ pub trait Command {
     /// Whether to read before the first decision.
     fn begin(&self) -> Begin;
 
-    /// The items that the decision rests on; every item that it writes must be among them.
+    /// The items that the decision rests on; every item that it writes under a condition must be among them.
     fn reads(&self) -> Vec<Key>;
 
     /// Makes sense of those items.
@@ -52,8 +52,8 @@ pub enum Decision {
     Commit {
         /// The changed aggregates.
         writes: Vec<Write>,
-        /// The event that reports the change.
-        event: Box<Event>,
+        /// The events that report the change, each with an id of its own; none where nobody needs to know.
+        events: Vec<Event>,
         /// The answer, stored with the change.
         answer: Answer,
     },
@@ -150,8 +150,10 @@ impl Commands {
             let raced = match command.decide(&known, &fresh)? {
                 Decision::Refuse(answer) => return self.refuse(request, answer, &fresh).await,
                 Decision::Decline(answer) => return self.decline(request, answer, &fresh).await,
-                Decision::Commit { mut writes, event, answer } => {
-                    writes.push(self.events.put(&event)?);
+                Decision::Commit { mut writes, events, answer } => {
+                    for event in &events {
+                        writes.push(self.events.put(event)?);
+                    }
                     writes.push(self.keys.put(&self.record(request, &answer, &fresh), fresh.now)?);
                     match self.ledger.commit(&writes).await? {
                         Outcome::Committed => return Ok(Executed::Accepted(answer)),
