@@ -1,20 +1,22 @@
 //! `PUT`, `GET` and `DELETE /v1/recipients/{user_type}/{user_id}`: who can be told, where.
 //!
 //! A put is one read and one transaction: the record, and its place among the members of a restaurant, an agency or the
-//! admins. Repeating it changes nothing. A person may read their own record.
+//! admins. Repeating it changes nothing. A person may read their own record. What a record says must be there to be used:
+//! the time zone, the event types of its wishes, the host of its webhook.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::recipient::{Recipient, RecipientDetails};
+use domain::recipient::{Preference, Recipient, RecipientDetails, bad_wishes};
+use domain::routing::Routes;
 use domain::{Audience, UserId};
 use serde_json::Value;
 
-use crate::Shared;
 use crate::asked::InPath;
 use crate::body::JsonBody;
 use crate::caller::{Allowed, Caller, RecipientsWrite, Scope};
 use crate::error::{ApiError, Code, Detail, ErrorBody};
+use crate::{Api, Shared};
 
 /// Stores a recipient in place of what was known of them.
 #[utoipa::path(
@@ -31,11 +33,7 @@ pub async fn put_recipient(
     body: JsonBody<RecipientDetails>,
 ) -> Result<Json<Value>, ApiError> {
     let (user_type, user_id) = named(&user_type, user_id)?;
-    let misfits = body.parsed.misfits(user_type);
-    if !misfits.is_empty() {
-        let detail = |(field, problem): (&str, &str)| Detail { field: field.to_owned(), problem: problem.to_owned() };
-        return Err(ApiError::fields(misfits.into_iter().map(detail)));
-    }
+    api.check_details(user_type, &body.parsed)?;
     let recipient = Recipient { user_type, user_id, details: body.parsed, suppressed: Vec::new() };
     api.recipients.put(&api.commands.ledger, &recipient).await?;
     Ok(Json(serde_json::to_value(&recipient)?))
@@ -76,6 +74,32 @@ pub async fn delete_recipient(
     let (user_type, user_id) = named(&user_type, user_id)?;
     let deleted = api.recipients.delete(&api.commands.ledger, user_type, &user_id).await?;
     if deleted { Ok(StatusCode::NO_CONTENT) } else { Err(unknown()) }
+}
+
+impl Api {
+    /// Checks what no field can know by itself.
+    fn check_details(&self, user_type: Audience, details: &RecipientDetails) -> Result<(), ApiError> {
+        let detail = |field: &str, problem: &str| Detail { field: field.to_owned(), problem: problem.to_owned() };
+        let mut wrong: Vec<Detail> =
+            details.misfits(user_type).into_iter().map(|(field, problem)| detail(field, problem)).collect();
+        if details.time_zone.as_ref().is_some_and(|zone| !texts::is_time_zone(zone.as_str())) {
+            wrong.push(detail("time_zone", "there is no IANA time zone of this name"));
+        }
+        if details.slack_webhook_url.as_ref().is_some_and(|webhook| !self.slack_hosts.allow(webhook)) {
+            wrong.push(detail("slack_webhook_url", "its host is not among those that are posted to"));
+        }
+        if wrong.is_empty() { check_wishes(&details.preferences) } else { Err(ApiError::fields(wrong)) }
+    }
+}
+
+/// Checks that somebody is told of what the wishes are about.
+pub fn check_wishes(preferences: &[Preference]) -> Result<(), ApiError> {
+    let routes = Routes::load().map_err(|error| ApiError::unexpected(&error))?;
+    let bad = bad_wishes(preferences, routes);
+    if bad.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::fields(bad.into_iter().map(|(field, problem)| Detail { field, problem })))
 }
 
 fn named(user_type: &str, user_id: String) -> Result<(Audience, UserId), ApiError> {

@@ -1,8 +1,8 @@
 //! How this crate's settings are read: the time limit, texts that may be left out, and URLs that must be safe.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
+pub(crate) use domain::webhook::is_loopback;
 use reqwest::Url;
 use runtime::{BadSetting, Settings};
 
@@ -45,12 +45,6 @@ pub(crate) fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, B
 /// Whether what is sent there cannot be read on the way.
 pub(crate) fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_loopback))
-}
-
-/// Whether a URL's host is this machine.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 pub(crate) fn wrong(name: &str, expected: &str, value: impl Into<String>) -> BadSetting {

@@ -3,20 +3,13 @@
 use std::time::Duration;
 
 use domain::recipient::WebhookUrl;
+use domain::webhook::WebhookHosts;
 use reqwest::{Client, Url};
 use runtime::{BadSetting, Settings};
 use serde::Serialize;
 
-use crate::setting::{endpoint, is_safe, optional, time_limit, wrong};
+use crate::setting::{endpoint, time_limit, wrong};
 use crate::{Address, Message, NotSent, Outgoing, Reason, http};
-
-const HOSTS: &str = "BELFRY_SLACK_HOSTS";
-
-/// Any host.
-const ANY: &str = "*";
-
-/// Slack's own hosts.
-const SLACK: &str = "hooks.slack.com,hooks.slack-gov.com";
 
 /// What Slack says of a webhook that will never work again.
 const DEAD: [&str; 9] = [
@@ -46,7 +39,7 @@ const OTHERS: [&str; 8] = [
 /// Slack's incoming webhooks.
 pub struct Slack {
     client: Client,
-    hosts: Vec<String>,
+    hosts: WebhookHosts,
     endpoint: Option<Url>,
     limit: Duration,
 }
@@ -60,19 +53,14 @@ impl Slack {
     /// The name in receipts.
     pub const NAME: &str = "slack";
 
-    /// `BELFRY_SLACK_HOSTS`: where webhooks may point. People choose their webhooks, so without this list they could
-    /// have us post to what only we can reach, Lambda's own runtime API on the loopback among it. `BELFRY_SLACK_ENDPOINT_URL`,
-    /// if it is not Slack's: every webhook's path is asked for there, and then the hosts may be `*`.
+    /// `BELFRY_SLACK_HOSTS`: where webhooks may point. `BELFRY_SLACK_ENDPOINT_URL`, if it is not Slack's: every webhook's
+    /// path is asked for there, and only then may the hosts be `*`.
     pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
         let limit = time_limit(settings)?;
-        let hosts = optional(settings, HOSTS)?.unwrap_or_else(|| SLACK.to_owned());
-        let hosts = hosts.split(',').map(|host| host.trim().to_ascii_lowercase()).collect::<Vec<_>>();
-        if hosts.iter().any(String::is_empty) {
-            return Err(wrong(HOSTS, "host names with commas between them", hosts.join(",")));
-        }
-        let endpoint = endpoint(settings, "BELFRY_SLACK_ENDPOINT_URL")?;
-        if endpoint.is_none() && hosts.iter().any(|host| host == ANY) {
-            return Err(wrong(HOSTS, "host names, since BELFRY_SLACK_ENDPOINT_URL is not set", ANY.to_owned()));
+        let (hosts, endpoint) = (settings.slack_hosts()?, endpoint(settings, "BELFRY_SLACK_ENDPOINT_URL")?);
+        if endpoint.is_none() && hosts.are_any() {
+            let expected = "host names, since BELFRY_SLACK_ENDPOINT_URL is not set";
+            return Err(wrong("BELFRY_SLACK_HOSTS", expected, WebhookHosts::ANY));
         }
         Ok(Self { client: http::client(limit), hosts, endpoint, limit })
     }
@@ -95,11 +83,11 @@ impl Slack {
     }
 
     fn allowed(&self, webhook: &WebhookUrl) -> Option<Url> {
+        if !self.hosts.allow(webhook) {
+            return None;
+        }
         let url = Url::parse(webhook.as_str()).ok()?;
-        let host = url.host_str()?;
-        let allowed = is_safe(&url) && self.hosts.iter().any(|allowed| allowed == host || allowed == ANY);
         match &self.endpoint {
-            _ if !allowed => None,
             None => Some(url),
             Some(endpoint) => Url::parse(&format!("{}{}", endpoint.as_str().trim_end_matches('/'), url.path())).ok(),
         }
@@ -113,39 +101,5 @@ fn sorted(status: u16, body: &[u8], retry_after: Option<Duration>) -> NotSent {
         (Some(word), 400..=499) => Reason::http(status, Some(word)).address_dead(),
         (_, 404 | 410) => Reason::http(status, among(&OTHERS)).address_dead(),
         (word, _) => http::by_status(status, word.or_else(|| among(&OTHERS)), retry_after),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn slack(hosts: Option<&str>) -> Result<Slack, BadSetting> {
-        let hosts = hosts.map(|hosts| (HOSTS.to_owned(), hosts.to_owned()));
-        Slack::from_settings(&hosts.into_iter().collect())
-    }
-
-    fn allows(slack: &Slack, webhook: &str) -> bool {
-        slack.allowed(&webhook.to_owned().try_into().expect("a webhook")).is_some()
-    }
-
-    #[test]
-    fn a_webhook_points_at_slack_unless_told_otherwise() {
-        let slack = slack(None).expect("settings");
-        assert!(allows(&slack, "https://hooks.slack.com/services/a/b/c"));
-        for elsewhere in [
-            "https://hooks.slack.com.example.com/",
-            "https://hooks.slack.com@example.com/",
-            "https://10.0.0.1/",
-            "http://127.0.0.1:9001/2018-06-01/runtime/init/error",
-        ] {
-            assert!(!allows(&slack, elsewhere), "{elsewhere}");
-        }
-    }
-
-    #[test]
-    fn a_list_with_a_gap_is_refused() {
-        assert!(slack(Some("hooks.slack.com,")).is_err());
-        assert!(allows(&slack(Some("Hooks.Example.com")).expect("a host"), "https://hooks.example.com/a"));
     }
 }

@@ -20,6 +20,7 @@ pub mod send;
 pub mod time;
 pub mod trace;
 pub mod unsubscribe;
+pub mod webhook;
 
 pub use audience::Audience;
 pub use event::{Event, Fresh};

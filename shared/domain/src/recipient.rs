@@ -3,12 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgencyId, Line, RestaurantId};
-use crate::routing::Group;
+use crate::routing::{Group, Routes};
 use crate::{Audience, UserId};
 
 mod reach;
 
 pub use reach::{Skip, Suppression, address_hash};
+
+/// The most wishes of one person.
+const MOST_WISHES: usize = 100;
 
 /// One person who can be told things.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,9 +164,21 @@ impl RecipientDetails {
         );
         check(self.agency_id.is_some() == is_agency, "agency_id", "AGENCY_USER must have one, nobody else may");
         check(self.push_tokens.len() <= 20, "push_tokens", "at most 20");
-        check(self.preferences.len() <= 100, "preferences", "at most 100");
         misfits
     }
+}
+
+/// What is wrong with a list of wishes: the field, by its path in the body, and the problem.
+pub fn bad_wishes(preferences: &[Preference], routes: &Routes) -> Vec<(String, String)> {
+    if preferences.len() > MOST_WISHES {
+        return vec![("preferences".to_owned(), format!("at most {MOST_WISHES}"))];
+    }
+    let unknown = |preference: &Preference| {
+        let event_type = preference.event_type.as_str();
+        (event_type != "*" && !routes.knows(event_type)).then(|| format!("no route knows the type {event_type}"))
+    };
+    let bad = preferences.iter().enumerate().filter_map(|(index, preference)| Some((index, unknown(preference)?)));
+    bad.map(|(index, problem)| (format!("preferences[{index}].event_type"), problem)).collect()
 }
 
 macro_rules! checked_text {
@@ -205,7 +220,7 @@ checked_text! {
     /// A push token: 1 to 4096 visible ASCII characters.
     PushToken, "must be 1 to 4096 visible ASCII characters",
         |text| (1..=4096).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    /// A Slack incoming webhook; plain http is for loopback only.
+    /// A Slack incoming webhook; plain http is for loopback only. Whether anything may be posted there, `WebhookHosts` says.
     WebhookUrl, "must be an https URL", is_webhook;
     /// A language tag.
     Locale, "must be a language tag, such as en or it-IT",
@@ -237,8 +252,7 @@ fn is_e164(text: &str) -> bool {
 }
 
 fn is_webhook(text: &str) -> bool {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://127.0.0.1:"));
-    text.len() <= 2048 && rest.is_some_and(|rest| !rest.is_empty()) && text.bytes().all(|b| b.is_ascii_graphic())
+    text.len() <= 2048 && text.bytes().all(|b| b.is_ascii_graphic()) && crate::webhook::host(text).is_some()
 }
 
 #[cfg(test)]
@@ -273,6 +287,23 @@ mod tests {
         assert_eq!(parse("SMS").expect("a preference").channel, ChannelChoice::One(Channel::Sms));
         assert_eq!(parse("*").expect("a preference").channel, ChannelChoice::Every(Star::Star));
         assert!(parse("FAX").is_err());
+    }
+
+    #[test]
+    fn a_wish_is_about_a_type_that_somebody_is_told_of() {
+        let wish = |event_type: &str| {
+            let wish = serde_json::json!({"event_type": event_type, "channel": "*", "enabled": false});
+            serde_json::from_value::<Preference>(wish).expect("a preference")
+        };
+        let routes = Routes::load().expect("routes");
+        let wishes = [wish("*"), wish("OrderFailed"), wish("NotificationActed"), wish("Nonsense")];
+        let bad = bad_wishes(&wishes, routes);
+        let named = |index: usize, name: &str| {
+            (format!("preferences[{index}].event_type"), format!("no route knows the type {name}"))
+        };
+        assert_eq!(bad, [named(2, "NotificationActed"), named(3, "Nonsense")]);
+        assert_eq!(bad_wishes(&vec![wish("*"); 101], routes)[0].0, "preferences");
+        assert!(bad_wishes(&vec![wish("*"); 100], routes).is_empty());
     }
 
     #[test]

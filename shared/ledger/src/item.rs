@@ -65,6 +65,11 @@ pub(crate) fn to_item(row: &impl Serialize) -> Result<Item, LedgerError> {
     serde_dynamo::aws_sdk_dynamodb_1::to_item(row).map_err(|error| LedgerError::Unwritable(error.to_string()))
 }
 
+pub(crate) fn to_value(value: &impl Serialize) -> Result<AttributeValue, LedgerError> {
+    serde_dynamo::aws_sdk_dynamodb_1::to_attribute_value(value)
+        .map_err(|error| LedgerError::Unwritable(error.to_string()))
+}
+
 pub(crate) fn from_item<T: DeserializeOwned>(table: &str, item: impl Into<serde_dynamo::Item>) -> Result<T, Corrupt> {
     serde_dynamo::from_item(item).map_err(|error| Corrupt::new(table, &error))
 }

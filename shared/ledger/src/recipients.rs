@@ -5,15 +5,15 @@
 //! spread over partitions, so that no single one takes all reads and writes of a large audience.
 
 use domain::id::compose;
-use domain::recipient::Recipient;
+use domain::recipient::{Preference, Recipient};
 use domain::routing::Group;
 use domain::{Audience, UserId};
 use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
-use crate::commit::{Outcome, Write};
+use crate::commit::{Change, Outcome, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, number, spread, to_item};
+use crate::item::{Item, Key, from_item, number, spread, to_item, to_value};
 use crate::read::{Found, Page, Query};
 
 /// How many partitions all admins are spread over.
@@ -109,6 +109,25 @@ impl Recipients {
             }
         }
         Err(LedgerError::Contended { attempts: RACES })
+    }
+
+    /// Stores what the recipient wishes to hear and leaves the rest of the record to whoever else is at it; hands it back
+    /// as it stands then, if there is one. One round trip.
+    pub async fn put_preferences(
+        &self,
+        ledger: &Ledger,
+        audience: Audience,
+        user_id: &UserId,
+        preferences: &[Preference],
+    ) -> Result<Option<Recipient>, LedgerError> {
+        let change = Change {
+            // A put that has read the record before this must find that it has changed.
+            expression: "SET preferences = :preferences, revision = revision + :one".to_owned(),
+            condition: "attribute_exists(recipient)".to_owned(),
+            values: vec![(":preferences", to_value(&preferences)?), (":one", number(1))],
+        };
+        let item = ledger.change(&self.key(audience, user_id), &change).await?;
+        Ok(item.map(|item| self.parse(item)).transpose()?.map(|row| row.details))
     }
 
     /// Forgets the recipient; says whether there was one.

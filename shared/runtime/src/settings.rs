@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::backoff::Backoff;
 use domain::unsubscribe::UnsubscribeKey;
+use domain::webhook::WebhookHosts;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -133,6 +134,13 @@ impl Settings {
     pub fn unsubscribe_key(&self) -> Result<UnsubscribeKey, BadSetting> {
         let name = "BELFRY_UNSUBSCRIBE_KEY";
         UnsubscribeKey::parse(&self.text(name)?).map_err(|weak| wrong(name, &weak.to_string(), "…"))
+    }
+
+    /// Where webhooks may point: at Slack, unless told otherwise.
+    pub fn slack_hosts(&self) -> Result<WebhookHosts, BadSetting> {
+        let name = "BELFRY_SLACK_HOSTS";
+        let list = self.values.get(name).map_or(WebhookHosts::SLACK, String::as_str);
+        WebhookHosts::parse(list).map_err(|_| wrong(name, "host names with commas between them", list))
     }
 
     /// How many attempts to publish an entry count before it is FAILED.

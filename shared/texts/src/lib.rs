@@ -21,7 +21,7 @@ use catalogue::{Catalogue, Kind};
 use plain::{cut, lines, one_line, paragraphs};
 
 pub use error::{BadTemplate, RenderError};
-pub use reader::{Language, Reader};
+pub use reader::{Language, Reader, is_time_zone};
 
 /// The most characters of a title or subject.
 const TITLE: usize = 200;

@@ -52,6 +52,11 @@ pub struct Reader {
     time_zone: TimeZone,
 }
 
+/// Whether there is an IANA time zone of this name.
+pub fn is_time_zone(name: &str) -> bool {
+    ZONES.get(name).is_ok()
+}
+
 impl Reader {
     /// A reader of this language in this IANA time zone; UTC, which every time then says, where there is none such.
     pub fn new(language: Language, time_zone: Option<&str>) -> Self {
