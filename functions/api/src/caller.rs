@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use axum::extract::FromRequestParts;
 use axum::http::Extensions;
 use axum::http::request::Parts;
+use domain::id::Line;
 use domain::{Audience, UserId};
 use lambda_http::request::RequestContext;
 
@@ -20,6 +21,8 @@ pub struct Caller {
     pub identity: domain::Caller,
     /// Which kind of user, where the token says so.
     pub user_type: Option<Audience>,
+    /// What people call the caller, where the token says so.
+    pub name: Option<Line>,
     scopes: BTreeSet<String>,
 }
 
@@ -133,6 +136,7 @@ impl Caller {
         Some(Self {
             identity,
             user_type: claims.get("user_type").and_then(|user_type| user_type.parse().ok()),
+            name: claims.get("name").and_then(|name| Line::parse(name.as_str()).ok()),
             scopes: scopes.map(str::to_owned).collect(),
         })
     }

@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use domain::notification::HandledBy;
 use ledger::command::Answer;
 use ledger::{Corrupt, LedgerError};
 use serde::Serialize;
@@ -59,6 +60,10 @@ pub struct ErrorBody {
     /// What is wrong with which field, where that is the matter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     details: Vec<Detail>,
+    /// Who was first, how and when, where a notification is ALREADY_HANDLED.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    handled_by: Option<HandledBy>,
 }
 
 /// What is wrong with one field.
@@ -77,7 +82,7 @@ pub struct ApiError(ErrorBody);
 impl ApiError {
     /// An error without details.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self(ErrorBody { code, message: message.into(), details: Vec::new() })
+        Self(ErrorBody { code, message: message.into(), details: Vec::new(), handled_by: None })
     }
 
     /// 400 for one field.
@@ -103,7 +108,13 @@ impl ApiError {
             || "the request is not valid".to_owned(),
             |detail| format!("{}: {}", detail.field, detail.problem),
         );
-        Self(ErrorBody { code, message, details })
+        Self(ErrorBody { code, message, details, handled_by: None })
+    }
+
+    /// 409 for whoever comes second, with who came first.
+    pub fn already_handled(message: impl Into<String>, first: HandledBy) -> Self {
+        let code = Code::AlreadyHandled;
+        Self(ErrorBody { code, message: message.into(), details: Vec::new(), handled_by: Some(first) })
     }
 
     /// What went wrong, for programs.

@@ -1,14 +1,19 @@
 //! `GET /v1/inbox` and `GET /debug/notification/inbox/{user_id}`: what a recipient was told, newest first.
 //!
-//! One read of the reader for their language, one consistent query for the rows, one batch get for the texts and the
-//! state that groups share, one count.
+//! Three round trips one after the other, all of them consistent: a batch get of the reader (for their language) and of
+//! what they have marked read; a query for the rows; a batch get of the event notifications, whose texts and shared state
+//! are laid over each row. Beside the last two, the count: a query for what is unread, and one for what each group has
+//! read (`unread_count`). A filter that leaves a page short of rows repeats the query and its batch get. For operators, a batch
+//! get of the sends.
 
 use axum::Json;
 use axum::extract::State;
-use domain::notification::{FALLBACK_LOCALE, Notification, NotificationView};
-use domain::{Audience, UserId};
+use domain::notification::{Notification, NotificationView, Reading};
+use domain::recipient::Channel;
+use domain::send::{ChannelSend, SendState};
+use domain::{Audience, Time, UserId};
+use futures_util::future::try_join;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::asked::{InPath, InQuery};
@@ -98,14 +103,46 @@ pub struct InInbox {
     shown: NotificationView,
     /// How each channel fared; for operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
-    sends: Option<Vec<Value>>,
+    sends: Option<Vec<SendView>>,
 }
 
+/// Whether the sends are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sends {
+    /// To operators.
     Shown,
+    /// From everybody else.
     Hidden,
+}
+
+/// How one channel fared.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SendView {
+    #[schema(value_type = String)]
+    channel: Channel,
+    /// PENDING, PROCESSING, SENT, FAILED, SKIPPED or UNCERTAIN.
+    status: &'static str,
+    attempt_count: u32,
+    /// The last failure, or why it was skipped.
+    last_error: Option<String>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    sent_at: Option<Time>,
+}
+
+impl From<&ChannelSend> for SendView {
+    fn from(send: &ChannelSend) -> Self {
+        let sent_at = match send.state {
+            SendState::Sent { sent_at } => Some(sent_at),
+            _ => None,
+        };
+        Self {
+            channel: send.order.channel,
+            status: send.state.as_str(),
+            attempt_count: send.attempt_count,
+            last_error: send.last_error.clone(),
+            sent_at,
+        }
+    }
 }
 
 impl Api {
@@ -116,11 +153,26 @@ impl Api {
         paging: &Paging,
         sends: Sends,
     ) -> Result<Inbox, ApiError> {
-        let limit = usize::from(paging.limit);
         let (audience, user_id) = reader;
-        let recipient = self.recipients.get(&self.commands.ledger, audience, user_id).await?;
-        let locale = recipient.and_then(|recipient| recipient.details.locale);
-        let locale = locale.as_ref().map_or(FALLBACK_LOCALE, |locale| locale.as_str());
+        let keys = [self.recipients.key(audience, user_id), self.inboxes.key(audience, user_id)];
+        let found = self.commands.ledger.get_all(&keys).await?;
+        let record = self.recipients.among(&found, audience, user_id)?;
+        let read_until = self.inboxes.among(&found, audience, user_id)?;
+        let reading = Reading::of(record.as_ref(), read_until);
+        let page = self.page(reader, (unread, sends), paging, &reading);
+        let ((notifications, next), unread_count) = try_join(page, self.unread_count(reader, read_until)).await?;
+        Ok(Inbox { notifications, unread_count, next_cursor: next.as_deref().map(cursor) })
+    }
+
+    /// One page, and the place of its last row if there may be more behind it.
+    async fn page(
+        &self,
+        reader: (Audience, &UserId),
+        (unread, sends): (Option<bool>, Sends),
+        paging: &Paging,
+        reading: &Reading,
+    ) -> Result<(Vec<InInbox>, Option<String>), ApiError> {
+        let limit = usize::from(paging.limit);
         let mut shown = Vec::new();
         let mut after = paging.after.clone();
         // A filter can leave a page short of rows, so go on until it is full or the inbox ends; but not for ever: a short
@@ -130,7 +182,7 @@ impl Api {
             pages += 1;
             let page =
                 self.notifications.of_recipient(&self.commands.ledger, reader, paging.limit, after.as_deref()).await?;
-            for view in self.views(page.rows, locale, sends).await? {
+            for view in self.views(page.rows, reading, sends).await? {
                 if unread.is_none_or(|unread| unread != view.shown.is_read) {
                     shown.push(view);
                 }
@@ -144,17 +196,25 @@ impl Api {
                 next => break next,
             }
         };
-        let unread_count = self.notifications.unread_count(&self.commands.ledger, reader).await?;
-        Ok(Inbox { notifications: shown, unread_count, next_cursor: next.as_deref().map(cursor) })
+        Ok((shown, next))
     }
 
-    async fn views(&self, rows: Vec<Notification>, locale: &str, sends: Sends) -> Result<Vec<InInbox>, ApiError> {
+    async fn views(&self, rows: Vec<Notification>, reading: &Reading, sends: Sends) -> Result<Vec<InInbox>, ApiError> {
         let key = |row: &Notification| self.event_notifications.key(&row.event_id, row.audience, &row.group);
         let keys: Vec<_> = rows.iter().map(key).collect();
         let told = self.event_notifications.get_all(&self.commands.ledger, &keys).await?;
-        let view = |row, told| InInbox {
-            shown: NotificationView::new(row, told, locale),
-            sends: (sends == Sends::Shown).then(Vec::new),
+        let places = rows.iter().map(|row| (&row.event_id, row.notification_id));
+        let sends = match sends {
+            Sends::Hidden => None,
+            Sends::Shown => Some(self.sends.of_notifications(&self.commands.ledger, places).await?),
+        };
+        let sends_of = |row: &Notification| {
+            let of_row = |send: &&ChannelSend| send.order.notification_id == row.notification_id;
+            sends.as_ref().map(|sends| sends.iter().filter(of_row).map(SendView::from).collect())
+        };
+        let view = |row: Notification, told| InInbox {
+            sends: sends_of(&row),
+            shown: NotificationView::new(row, told, reading),
         };
         // A row whose event notification has passed its retention has nothing left to show.
         Ok(rows.into_iter().zip(told).filter_map(|(row, told)| Some(view(row, told?))).collect())

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use domain::live::{Message, News};
-use domain::notification::{FALLBACK_LOCALE, NotificationView};
+use domain::notification::{NotificationView, Reading};
 use domain::recipient::{Channel, Recipient};
 use domain::{Audience, UserId};
 use futures_util::FutureExt;
@@ -27,11 +27,11 @@ pub struct Live {
     left: Duration,
 }
 
-/// Somebody who may have a socket open, and the language that they read.
+/// Somebody who may have a socket open, and how they read.
 #[derive(Debug, Clone)]
 pub struct Listener {
     user_id: UserId,
-    locale: String,
+    reading: Reading,
 }
 
 impl Listener {
@@ -41,9 +41,7 @@ impl Listener {
         if details.is_some_and(|details| !details.wants(event_type, Channel::Websocket)) {
             return None;
         }
-        let locale = details.and_then(|details| details.locale.as_ref());
-        let locale = locale.map_or(FALLBACK_LOCALE, |locale| locale.as_str()).to_owned();
-        Some(Self { user_id: user_id.clone(), locale })
+        Some(Self { user_id: user_id.clone(), reading: Reading::of(recipient, None) })
     }
 }
 
@@ -79,7 +77,7 @@ impl Live {
 
 fn messages(told: &Told, listeners: &[Listener]) -> Vec<(Audience, UserId, Message)> {
     let message = |listener: &Listener| {
-        let notification = NotificationView::new(told.to(&listener.user_id), told.shared.clone(), &listener.locale);
+        let notification = NotificationView::new(told.to(&listener.user_id), told.shared.clone(), &listener.reading);
         (told.shared.audience, listener.user_id.clone(), Message { news: News::Notification, notification })
     };
     listeners.iter().map(message).collect()

@@ -61,6 +61,8 @@ impl Told {
             event_id: shared.event_id.clone(),
             group: shared.group.clone(),
             created_at: shared.created_at,
+            told_at: Time::now(),
+            shared_read: shared.shared_read,
             read_at: None,
         }
     }

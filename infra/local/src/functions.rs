@@ -89,8 +89,7 @@ pub fn start(
             })))
         }
         "deliver" => {
-            let deliver =
-                deliver::Deliver::new(&settings, ledger, clients.sqs.clone(), &clients.aws, metrics.sink());
+            let deliver = deliver::Deliver::new(&settings, ledger, clients.sqs.clone(), &clients.aws, metrics.sink());
             let deliver = Arc::new(deliver.map_err(|error| failed(error.to_string()))?);
             Ok(invocable(handler(move |event| {
                 let deliver = Arc::clone(&deliver);

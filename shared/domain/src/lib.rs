@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod action;
 pub mod announcement;
 pub mod audience;
 pub mod backoff;

@@ -9,9 +9,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::action::ActionType;
+use crate::recipient::Recipient;
+use crate::routing::Group;
 use crate::{Audience, EventId, Time, UserId};
 
-pub use view::{FALLBACK_LOCALE, NotificationView};
+pub use view::{NotificationView, Reading};
 
 /// What one event tells one audience group, and the state that the group shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +71,7 @@ pub struct HandledBy {
     /// The actor's name at that time.
     pub name: String,
     /// What the actor did.
-    pub action_type: String,
+    pub action_type: ActionType,
     /// When.
     pub at: Time,
 }
@@ -86,10 +89,49 @@ pub struct Notification {
     pub event_id: EventId,
     /// The group whose event notification it shows.
     pub group: String,
-    /// When the event was recorded.
+    /// When the event was recorded; the id is derived from it.
     pub created_at: Time,
+    /// When this recipient was told, which may be much later.
+    pub told_at: Time,
+    /// One person's reading marks it read for the whole group.
+    pub shared_read: bool,
     /// When this recipient read it.
     pub read_at: Option<Time>,
+}
+
+impl EventNotification {
+    /// Whether this user belongs to the group by what their record says now. They may have left it since they were told;
+    /// then its state is not theirs to change.
+    pub fn is_of_group(&self, user_id: &UserId, record: Option<&Recipient>) -> bool {
+        let own = Group::User(user_id.clone());
+        let theirs = record.and_then(Recipient::group);
+        std::iter::once(own).chain(theirs).any(|group| group.name() == self.group)
+    }
+}
+
+impl EventNotification {
+    /// The same after somebody has read it: where reading is shared, the first reader is kept.
+    #[must_use]
+    pub fn read(&self, reader: ReadBy) -> Self {
+        let first = self.read_by.clone().or(self.shared_read.then_some(reader));
+        Self { read_by: first, ..self.clone() }
+    }
+}
+
+impl Notification {
+    /// The same after its recipient has read it: the first time is kept.
+    #[must_use]
+    pub fn read(&self, at: Time) -> Self {
+        Self { read_at: self.read_at.or(Some(at)), ..self.clone() }
+    }
+
+    /// Whether there is nothing left to read for its recipient: they read it, somebody of the group read it for all, or
+    /// they were told at or before the moment up to which they have marked everything read.
+    pub fn is_read(&self, told: &EventNotification, read_until: Option<Time>) -> bool {
+        self.read_at.is_some()
+            || told.shared_read && told.read_by.is_some()
+            || read_until.is_some_and(|until| self.told_at <= until)
+    }
 }
 
 /// The id of the notification of one event for one recipient.

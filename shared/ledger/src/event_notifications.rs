@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Ledger;
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, text, to_item};
+use crate::item::{Item, Key, from_item, text, to_item, to_value};
 use crate::read::{Found, Query};
 
 /// The table.
@@ -111,6 +111,35 @@ impl EventNotifications {
         Write::create(key, item)
     }
 
+    /// The event notification among the items that were found.
+    pub fn among(&self, found: &Found, key: &Key) -> Result<Option<EventNotification>, Corrupt> {
+        found.get(key).map(|item| self.parse(item.clone())).transpose()
+    }
+
+    /// Stores who read it or handled it, where `before` has nobody and `after` has somebody, if still nobody has. Nothing
+    /// where the two say the same.
+    pub fn share(&self, before: &EventNotification, after: &EventNotification) -> Result<Option<Write>, LedgerError> {
+        let mut changes = Vec::new();
+        let mut conditions = vec!["attribute_exists(event_id)"];
+        let mut values = Vec::new();
+        if let (None, Some(reader)) = (&before.read_by, &after.read_by) {
+            changes.push("read_by = :reader");
+            conditions.push("attribute_not_exists(read_by)");
+            values.push((":reader", to_value(reader)?));
+        }
+        if let (None, Some(actor)) = (&before.handled_by, &after.handled_by) {
+            changes.push("handled_by = :actor");
+            conditions.push("attribute_not_exists(handled_by)");
+            values.push((":actor", to_value(actor)?));
+        }
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let expression = format!("SET {}", changes.join(", "));
+        let change = Change { expression, condition: conditions.join(" AND "), values };
+        Write::update(self.key(&before.event_id, before.audience, &before.group), &change).map(Some)
+    }
+
     fn item(&self, told: &EventNotification) -> Result<(Key, Item), LedgerError> {
         let key = self.key(&told.event_id, told.audience, &told.group);
         let row = Row {
@@ -144,11 +173,6 @@ impl EventNotifications {
             .iter()
             .map(|key| found.get(key).map(|item| self.parse(item.clone())).transpose())
             .collect::<Result<_, _>>()?)
-    }
-
-    /// The event notification among the items that were found.
-    pub fn among(&self, found: &Found, key: &Key) -> Result<Option<EventNotification>, Corrupt> {
-        found.get(key).map(|item| self.parse(item.clone())).transpose()
     }
 
     fn parse(&self, item: Item) -> Result<EventNotification, Corrupt> {

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Ledger;
-use crate::commit::Write;
+use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, to_item};
-use crate::read::{Page, Query};
+use crate::item::{Item, Key, from_item, text, to_item};
+use crate::read::{Filter, Found, Page, Query};
 use crate::recipients::recipient_key;
 
 /// The table.
@@ -30,8 +30,27 @@ struct Row {
     event_id: EventId,
     group: String,
     created_at: Time,
+    /// Rows of before it was kept were told when their event was recorded, as far as anybody knows.
+    #[serde(default)]
+    told_at: Option<Time>,
+    #[serde(default)]
+    shared_read: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     read_at: Option<Time>,
+}
+
+/// A notification that its recipient has not read, as far as the row knows.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Unread {
+    /// The event.
+    pub event_id: EventId,
+    /// The group whose event notification it shows.
+    pub group: String,
+    /// When the event was recorded.
+    pub created_at: Time,
+    /// Somebody else's reading may have marked it read.
+    #[serde(default)]
+    pub shared_read: bool,
 }
 
 impl Notifications {
@@ -40,7 +59,8 @@ impl Notifications {
         Self { table: table.into() }
     }
 
-    fn key(&self, audience: Audience, user_id: &UserId, id: Uuid) -> Key {
+    /// A notification's place.
+    pub fn key(&self, audience: Audience, user_id: &UserId, id: Uuid) -> Key {
         self.inbox(audience, user_id).and("notification_id", id.to_string())
     }
 
@@ -59,6 +79,8 @@ impl Notifications {
             event_id: notification.event_id.clone(),
             group: notification.group.clone(),
             created_at: notification.created_at,
+            told_at: Some(notification.told_at),
+            shared_read: notification.shared_read,
             read_at: notification.read_at,
         };
         let item = to_item(&row)?;
@@ -80,13 +102,49 @@ impl Notifications {
         Ok(Page { rows, next: page.next })
     }
 
-    /// How many of a recipient's notifications are unread.
-    pub async fn unread_count(
+    /// Everything that a recipient has neither read nor marked read up to `read_until`. One round trip per MiB of the
+    /// inbox.
+    pub async fn unread(
         &self,
         ledger: &Ledger,
         (audience, user_id): (Audience, &UserId),
-    ) -> Result<u64, LedgerError> {
-        ledger.count(&self.inbox(audience, user_id), "attribute_not_exists(read_at)").await
+        read_until: Option<Time>,
+    ) -> Result<Vec<Unread>, LedgerError> {
+        let partition = self.inbox(audience, user_id);
+        let attributes = &["event_id", "group", "created_at", "shared_read"];
+        let values = read_until.map(|until| (":until", text(until.to_string())));
+        let condition = match values {
+            None => "attribute_not_exists(read_at)",
+            Some(_) => {
+                "attribute_not_exists(read_at) \
+                 AND (told_at > :until OR (attribute_not_exists(told_at) AND created_at > :until))"
+            }
+        };
+        let filter = Filter { partition, condition, values: values.into_iter().collect(), attributes };
+        let items = ledger.matching(&filter).await?;
+        Ok(items.into_iter().map(|item| from_item(&self.table, item)).collect::<Result<_, _>>()?)
+    }
+
+    /// The notification, as it stands now.
+    pub async fn get(&self, ledger: &Ledger, key: &Key) -> Result<Option<Notification>, LedgerError> {
+        let item = ledger.get(key).await?;
+        Ok(item.map(|item| self.parse(item)).transpose()?)
+    }
+
+    /// The notification among the items that were found.
+    pub fn among(&self, found: &Found, key: &Key) -> Result<Option<Notification>, Corrupt> {
+        found.get(key).map(|item| self.parse(item.clone())).transpose()
+    }
+
+    /// Marks a notification read by its recipient, if it is there and they have not read it.
+    pub fn read(&self, notification: &Notification, at: Time) -> Result<Write, LedgerError> {
+        let change = Change {
+            expression: "SET read_at = :at".to_owned(),
+            condition: "attribute_exists(notification_id) AND attribute_not_exists(read_at)".to_owned(),
+            values: vec![(":at", text(at.to_string()))],
+        };
+        let key = self.key(notification.audience, &notification.user_id, notification.notification_id);
+        Write::update(key, &change)
     }
 
     fn parse(&self, item: Item) -> Result<Notification, Corrupt> {
@@ -98,6 +156,8 @@ impl Notifications {
             event_id: row.event_id,
             group: row.group,
             created_at: row.created_at,
+            told_at: row.told_at.unwrap_or(row.created_at),
+            shared_read: row.shared_read,
             read_at: row.read_at,
         })
     }

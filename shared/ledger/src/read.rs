@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 
 use crate::Ledger;
 use crate::attempt::{Fate, fate};
@@ -62,6 +62,18 @@ pub(crate) struct DueQuery<'a> {
     pub between: (&'a str, &'a str),
     /// At most this many a call.
     pub limit: u16,
+}
+
+/// What to look for in one partition.
+pub(crate) struct Filter<'a> {
+    /// The partition.
+    pub partition: Key,
+    /// What an item must fulfil.
+    pub condition: &'a str,
+    /// The `:placeholders` of the condition.
+    pub values: Vec<(&'static str, AttributeValue)>,
+    /// The attributes to hand back.
+    pub attributes: &'a [&'static str],
 }
 
 impl Ledger {
@@ -196,34 +208,43 @@ impl Ledger {
         }
     }
 
-    /// How many items of a partition fulfil a condition, as it stands now. One round trip per MiB of the partition.
-    pub(crate) async fn count(&self, partition: &Key, condition: &str) -> Result<u64, LedgerError> {
-        let (hash, value) = &partition.hash;
-        let mut count = 0;
+    /// These attributes of every item of a partition that fulfils a condition, as it stands now. One round trip per MiB of
+    /// the partition.
+    pub(crate) async fn matching(&self, filter: &Filter<'_>) -> Result<Vec<Item>, LedgerError> {
+        let (hash, value) = &filter.partition.hash;
+        // Any of them may be a word that DynamoDB reserves.
+        let names: Vec<String> = filter.attributes.iter().map(|name| format!("#{name}")).collect();
+        let mut items = Vec::new();
         let mut start = None;
         loop {
             let (found, next) = self
                 .attempt(|| async {
-                    let request = self
+                    let mut request = self
                         .client
                         .query()
-                        .table_name(&partition.table)
+                        .table_name(&filter.partition.table)
                         .key_condition_expression("#hash = :hash")
-                        .filter_expression(condition)
+                        .filter_expression(filter.condition)
+                        .projection_expression(names.join(", "))
                         .expression_attribute_names("#hash", *hash)
                         .expression_attribute_values(":hash", AttributeValue::S(value.clone()))
                         .set_exclusive_start_key(start.clone())
-                        .select(Select::Count)
                         .consistent_read(true);
+                    for (alias, name) in names.iter().zip(filter.attributes) {
+                        request = request.expression_attribute_names(alias, *name);
+                    }
+                    for (name, value) in &filter.values {
+                        request = request.expression_attribute_values(*name, value.clone());
+                    }
                     match request.send().await {
-                        Ok(output) => Fate::Done((output.count, output.last_evaluated_key)),
+                        Ok(output) => Fate::Done((output.items.unwrap_or_default(), output.last_evaluated_key)),
                         Err(error) => fate(&error),
                     }
                 })
                 .await?;
-            count += u64::try_from(found).unwrap_or(0);
+            items.extend(found);
             if next.is_none() {
-                return Ok(count);
+                return Ok(items);
             }
             start = next;
         }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use domain::id::compose;
+use domain::recipient::Channel;
 use domain::send::{ChannelSend, SendOrder};
 use domain::{EventId, Time};
 use futures_util::future::try_join_all;
@@ -61,9 +62,7 @@ impl Aggregate for ChannelSend {
     type Id = SendOrder;
 
     fn key(table: &str, order: &SendOrder) -> Key {
-        let notification_id = order.notification_id.to_string();
-        let part = spread(&notification_id, SPREAD);
-        partition(table, &order.event_id, part).and("send", compose(&[&notification_id, order.channel.as_str()]))
+        place(table, &order.event_id, order.notification_id, order.channel)
     }
 
     fn id(&self) -> SendOrder {
@@ -88,6 +87,11 @@ impl Aggregate for ChannelSend {
         }
         indexed
     }
+}
+
+fn place(table: &str, event_id: &EventId, notification_id: Uuid, channel: Channel) -> Key {
+    let id = notification_id.to_string();
+    partition(table, event_id, spread(&id, SPREAD)).and("send", compose(&[&id, channel.as_str()]))
 }
 
 fn partition(table: &str, event_id: &EventId, part: u32) -> Key {
@@ -138,19 +142,18 @@ impl Sends {
         keys.contains_key("event_part")
     }
 
-    /// The sends of one notification.
-    pub async fn of_notification(
+    /// The sends of these notifications, those of each in the order of the channels.
+    pub async fn of_notifications<'a>(
         &self,
         ledger: &Ledger,
-        event_id: &EventId,
-        notification_id: Uuid,
+        notifications: impl Iterator<Item = (&'a EventId, Uuid)>,
     ) -> Result<Vec<ChannelSend>, LedgerError> {
-        let id = notification_id.to_string();
-        let orders = domain::recipient::Channel::SENT.map(|channel| {
-            partition(self.table.table(), event_id, spread(&id, SPREAD)).and("send", compose(&[&id, channel.as_str()]))
-        });
-        let found = ledger.get_all(&orders).await?;
-        let found = orders.iter().filter_map(|key| found.get(key));
+        let of_one = |(event_id, id): (&EventId, Uuid)| {
+            Channel::SENT.map(|channel| place(self.table.table(), event_id, id, channel))
+        };
+        let keys: Vec<Key> = notifications.flat_map(of_one).collect();
+        let found = ledger.get_all(&keys).await?;
+        let found = keys.iter().filter_map(|key| found.get(key));
         Ok(found.map(|item| self.table.parse(item.clone())).collect::<Result<_, _>>()?)
     }
 

@@ -12,6 +12,7 @@ use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
 use super::breakages::breakages;
+use crate::action::{ACTED, NotificationActed};
 use crate::announcement::{ANNOUNCEMENT, Announcement};
 use crate::dead_letter::{DISCARDED, DeadLetterHandled, REDRIVE_REQUESTED, REDRIVEN, RedriveJob};
 use crate::entitlement::{EntitlementChanged, GRANTED, REVOKED};
@@ -28,6 +29,7 @@ const PAYLOADS: &[Payload] = &[
     (GRANTED, written::<EntitlementChanged>),
     (REVOKED, written::<EntitlementChanged>),
     (ANNOUNCEMENT, handed_in::<Announcement>),
+    (ACTED, written::<NotificationActed>),
     (REDRIVEN, written::<DeadLetterHandled>),
     (DISCARDED, written::<DeadLetterHandled>),
     (REDRIVE_REQUESTED, written::<RedriveJob>),

@@ -25,6 +25,8 @@ fn fresh() -> ChannelSend {
         event_id: EventId::parse("e").expect("an id"),
         group: "user:u".to_owned(),
         created_at: at(0),
+        told_at: at(0),
+        shared_read: false,
         read_at: None,
     };
     ChannelSend::new((&notification, Channel::Email), ("T", None), None, (at(0), Duration::from_secs(60)))
