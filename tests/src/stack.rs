@@ -313,6 +313,11 @@ impl Caller {
         answer(self.request(Method::POST, "/v1/events").json(events)).await
     }
 
+    /// Puts a resource.
+    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+        answer(self.request(Method::PUT, path).json(body)).await
+    }
+
     /// Posts a command that has no body.
     pub async fn order(&self, path: &str, key: &str) -> Answer {
         answer(self.request(Method::POST, path).header("idempotency-key", key)).await

@@ -2,9 +2,8 @@
 //!
 //! One round trip, two items: a watermark under the condition that it moves forward, and the key; no row is rewritten, so
 //! it costs the same for ten notifications and for ten thousand. A notification counts as read when its recipient was
-//! told at or before the watermark, whenever its event happened: what is fanned out late is not born read. (`told_at` is
-//! taken when the fan-out makes its transaction: what is being told in the very moment of the read-all may count among
-//! it.)
+//! told at or before the watermark, whenever its event happened: what is fanned out late is not born read. (Each attempt
+//! to store a row takes its own time, so that only a call that is under way in that very moment may count among it.)
 //!
 //! It is the caller's own: what a group shares is not marked read for the others, who have not seen that anybody looked
 //! at it. And it is no event.

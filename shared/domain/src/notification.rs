@@ -91,7 +91,7 @@ pub struct Notification {
     pub group: String,
     /// When the event was recorded; the id is derived from it.
     pub created_at: Time,
-    /// When this recipient was told, which may be much later.
+    /// When this recipient was told, which may be much later: the moment in which the row was stored.
     pub told_at: Time,
     /// One person's reading marks it read for the whole group.
     pub shared_read: bool,

@@ -8,11 +8,12 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
     TransactWriteItem, Update,
 };
+use domain::Time;
 
 use crate::Ledger;
 use crate::attempt::{Fate, fate, fate_of_code};
 use crate::error::LedgerError;
-use crate::item::{Item, Key};
+use crate::item::{Item, Key, text};
 
 /// One item of a transaction, with the condition under which it may be written.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct Write {
     pub(crate) key: Key,
     item: TransactWriteItem,
     optional: bool,
+    /// The attribute that says when the item was put.
+    stamped: Option<&'static str>,
 }
 
 /// How a transaction ended.
@@ -75,7 +78,7 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false })
+        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: None })
     }
 
     /// Changes an item under a condition.
@@ -90,14 +93,14 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false })
+        Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false, stamped: None })
     }
 
     /// Puts an item in place of whatever stands there.
     pub(crate) fn replace(key: Key, item: Item) -> Result<Self, LedgerError> {
         let put = Put::builder().table_name(&key.table).set_item(Some(item)).build();
         let put = put.map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false })
+        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: None })
     }
 
     /// Deletes an item, under a condition where there is one.
@@ -115,13 +118,29 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().delete(delete).build(), optional: false })
+        Ok(Self { key, item: TransactWriteItem::builder().delete(delete).build(), optional: false, stamped: None })
     }
 
     /// Puts an item that must not exist yet.
     pub(crate) fn create(key: Key, item: Item) -> Result<Self, LedgerError> {
         let condition = format!("attribute_not_exists({})", key.hash.0);
         Self::put(key, item, &condition, [])
+    }
+
+    /// Puts the moment of the put into this attribute, a new one with each attempt.
+    #[must_use]
+    pub(crate) fn stamped(mut self, attribute: &'static str) -> Self {
+        self.stamped = Some(attribute);
+        self
+    }
+
+    /// The item as it is sent at this moment.
+    fn at(&self, now: Time) -> TransactWriteItem {
+        let mut item = self.item.clone();
+        if let (Some(attribute), Some(put)) = (self.stamped, item.put.as_mut()) {
+            put.item.insert(attribute.to_owned(), text(now.to_string()));
+        }
+        item
     }
 
     /// Marks the write as one that the rest of its transaction can go on without: where its row exists already,
@@ -192,7 +211,8 @@ impl Ledger {
     /// Writes all or nothing. One round trip, two write units per item and KiB.
     pub async fn commit(&self, writes: &[Write]) -> Result<Outcome, LedgerError> {
         self.attempt(|| async {
-            let items = writes.iter().map(|write| write.item.clone()).collect();
+            let now = Time::now();
+            let items = writes.iter().map(|write| write.at(now)).collect();
             match self.client.transact_write_items().set_transact_items(Some(items)).send().await {
                 Ok(_) => Fate::Done(Outcome::Committed),
                 Err(error) => outcome_of(writes, &error),
@@ -232,7 +252,6 @@ fn raced(writes: &[Write], reasons: &[CancellationReason]) -> Fate<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::text;
 
     fn write(id: &str) -> Write {
         let key = Key::new("t", "id", id);

@@ -68,7 +68,8 @@ impl Notifications {
         Key::new(&self.table, "recipient", recipient_key(audience, user_id))
     }
 
-    /// Stores a notification, if it is new.
+    /// Stores a notification, if it is new, as told in the moment in which it is stored: an attempt that comes late must
+    /// not be taken for one that was there before its recipient marked everything read.
     pub fn create(&self, notification: &Notification) -> Result<Write, LedgerError> {
         let key = self.key(notification.audience, &notification.user_id, notification.notification_id);
         let row = Row {
@@ -84,7 +85,7 @@ impl Notifications {
             read_at: notification.read_at,
         };
         let item = to_item(&row)?;
-        Write::create(key, item)
+        Ok(Write::create(key, item)?.stamped("told_at"))
     }
 
     /// A recipient's notifications, newest first, from behind `after`.

@@ -51,12 +51,24 @@ fn reservation() -> Option<Value> {
     }))
 }
 
+fn action() -> Option<Value> {
+    Some(json!({"action_type": "CONFIRMED"}))
+}
+
+fn preferences() -> Option<Value> {
+    Some(json!({"preferences": []}))
+}
+
 fn all_dead_letters() -> Option<Value> {
     Some(json!({"filter": {}}))
 }
 
 /// A dead letter that there is not.
 const LETTER: &str = "/v1/dead-letters/6f1d3c7e-0000-5000-8000-000000000000";
+
+/// Notifications that there are not; `reading.rs` and `actions.rs` have some that there are.
+const READ: &str = "/v1/notifications/01a1e35e-0000-7000-8000-000000000000/read";
+const ACT: &str = "/v1/notifications/01a1e35e-0000-7000-8000-000000000000/actions";
 
 /// A reservation that there is not; `reservation_rights.rs` has one that there is.
 const RESERVATION: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000";
@@ -208,6 +220,11 @@ fn rows() -> Vec<Row> {
         ),
         row(Method::GET, "/v1/inbox", "/v1/inbox", nothing, [200, 200, 200, 200], &[]),
         row(Method::POST, "/v1/live/tickets", "/v1/live/tickets", nothing, [201, 201, 201, 201], &[]),
+        row(Method::POST, "/v1/inbox/read-all", "/v1/inbox/read-all", nothing, [200, 200, 200, 200], &[]),
+        row(Method::POST, "/v1/notifications/{id}/read", READ, nothing, [404, 404, 404, 404], &[]),
+        row(Method::POST, "/v1/notifications/{id}/actions", ACT, action, [404, 404, 404, 404], &[]),
+        // Of these callers, somebody has put a record of the user themselves alone.
+        row(Method::PUT, "/v1/inbox/preferences", "/v1/inbox/preferences", preferences, [200, 404, 404, 404], &[]),
         row(
             Method::GET,
             "/debug/notification/inbox/{user_id}",

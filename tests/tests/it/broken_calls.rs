@@ -5,6 +5,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{Fault, STREAM_MAPPING, Stack, template_without};
 
+use crate::restaurant::{path, requested, staff};
+
 /// Everything that a command may call.
 const ALL: [&str; 8] = [
     "TransactWriteItems",
@@ -69,6 +71,39 @@ async fn a_reservation_is_one_round_trip_to_request_two_to_decide_and_one_to_rea
     assert_eq!(calls(rosa.order(&format!("{path}/accept"), "k").await), (200, 1), "its replay");
     assert_eq!(calls(rosa.order(&format!("{path}/reject"), "l").await), (409, 2), "a refusal");
     assert_eq!(calls(rosa.get(&path).await), (200, 1));
+}
+
+#[tokio::test]
+async fn what_is_done_in_an_inbox_takes_as_many_round_trips_as_it_says() {
+    // The sweeper publishes in the relay's place, when it is told to.
+    let template = Some(template_without(STREAM_MAPPING));
+    let settings = [("BELFRY_OUTBOX_GRACE".to_owned(), "0s".to_owned())].into();
+    let stack = Stack::behind_a_proxy_with(Options { template, settings, ..Options::default() }).await;
+    let all = staff(&stack, 2).await;
+    let told = async |key: &str| {
+        requested(&stack, key).await;
+        assert_eq!(stack.sweep().await, 1);
+        stack.idle().await;
+        (path(&all[0]).await, path(&all[1]).await)
+    };
+    let ((older, colleagues), (newer, _)) = (told("k1").await, told("k2").await);
+    stack.proxy().take_calls(&ALL);
+    let calls = |answer: tests::Answer| (answer.status.as_u16(), answer.replayed, stack.proxy().take_calls(&ALL));
+    let act = async |path: &str, key: &str, action: &str| {
+        all[0].command(&format!("{path}/actions"), key, &json!({"action_type": action})).await
+    };
+    assert_eq!(calls(all[0].get("/v1/inbox").await), (200, false, 5));
+    assert_eq!(calls(all[0].order(&format!("{older}/read"), "r").await), (200, false, 3));
+    assert_eq!(calls(all[0].order(&format!("{older}/read"), "r").await), (200, true, 2));
+    assert_eq!(calls(all[1].order(&format!("{colleagues}/read"), "r").await), (200, false, 3));
+    assert_eq!(calls(all[0].order("/v1/inbox/read-all", "a").await), (200, false, 1));
+    assert_eq!(calls(all[0].order("/v1/inbox/read-all", "b").await), (200, false, 1));
+    assert_eq!(calls(all[0].get("/v1/inbox").await), (200, false, 4), "nothing shared is unread");
+    assert_eq!(calls(all[0].put("/v1/inbox/preferences", &json!({"preferences": []})).await), (200, false, 1));
+    assert_eq!(calls(act(&older, "d", "DISMISSED").await), (200, false, 3));
+    assert_eq!(calls(act(&older, "e", "DISMISSED").await), (409, false, 3));
+    assert_eq!(calls(act(&newer, "c", "CONFIRMED").await), (200, false, 4));
+    assert_eq!(calls(act(&newer, "c", "CONFIRMED").await), (200, true, 3));
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Black-box tests: every test starts a stack of its own and uses it over HTTP.
 
+mod actions;
+mod actions_race;
 mod authorisation;
 mod bad_input;
 mod broken_calls;
@@ -16,9 +18,13 @@ mod live;
 mod live_news;
 mod local_routes;
 mod model;
+mod preferences;
+mod read_all;
+mod reading;
 mod relay;
 mod reservation_rights;
 mod reservations;
+mod restaurant;
 mod schemas;
 mod sends;
 mod sends_uncertain;
