@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tests::{Answer, Caller, Stack};
+use tests::{Answer, Caller, Fault, Stack};
 
 use crate::restaurant::{newest, path, requested, staff};
 
@@ -73,6 +73,67 @@ async fn yes_and_no_at_once_with_keys_that_are_repeated_still_have_one_effect() 
     assert_eq!(answers[..6].iter().filter(|answer| answer.status == StatusCode::OK).count(), 1);
     assert!(answers[..6].iter().all(|answer| answer.status == StatusCode::OK || answer.code() == "ALREADY_HANDLED"));
     assert_eq!(stack.count("events").await, 3);
+}
+
+#[tokio::test]
+async fn whoever_is_overtaken_is_told_by_whom_whatever_they_do() {
+    let stack = Stack::behind_a_proxy().await;
+    let all = staff(&stack, 2).await;
+    for (round, (action, other)) in
+        [("DISMISSED", "POSTPONED"), ("CUSTOM", "CONFIRMED"), ("REJECTED", "DISMISSED")].into_iter().enumerate()
+    {
+        requested(&stack, &format!("k{round}")).await;
+        let paths = join_all(all.iter().map(path)).await;
+        let act = async |n: usize, action: &str| {
+            let body = json!({"action_type": action});
+            all[n].command(&format!("{}/actions", paths[n]), &format!("a{round}"), &body).await
+        };
+        stack.proxy().break_next_with("TransactWriteItems", "#s-0", &[Fault::HeldBefore]);
+        let overtake = async {
+            stack.proxy().held().await;
+            act(1, other).await
+        };
+        let (slow, fast) = tokio::join!(act(0, action), overtake);
+        assert_eq!(fast.status, StatusCode::OK, "{action}: {}", fast.text);
+        assert_eq!((slow.status, slow.code().as_str()), (StatusCode::CONFLICT, "ALREADY_HANDLED"), "{action}");
+        assert_eq!(slow.json()["handled_by"], fast.json()["handled_by"], "{action}");
+        assert_eq!(newest(&all[0]).await["handled_by"], fast.json()["handled_by"], "{action}");
+    }
+    assert_eq!((events(&stack, "NotificationActed").await, events(&stack, "ReservationRejected").await), (3, 0));
+}
+
+#[tokio::test]
+async fn an_action_that_the_other_door_overtakes_handles_nothing_and_the_other_way_round() {
+    let stack = Stack::behind_a_proxy().await;
+    let (all, shop) = (staff(&stack, 1).await, stack.shop().await);
+    for (held_up, decided_by) in [("NotificationActed", "shop"), ("ReservationAccepted", "s-0")] {
+        let id = requested(&stack, held_up).await;
+        let (actions, body) = (format!("{}/actions", path(&all[0]).await), json!({"action_type": "CONFIRMED"}));
+        let (accept, key) = (format!("/v1/reservations/{id}/accept"), format!("{held_up}-step"));
+        stack.proxy().break_next_with("TransactWriteItems", held_up, &[Fault::HeldBefore]);
+        let (acted, accepted) = if decided_by == "shop" {
+            let overtake = async {
+                stack.proxy().held().await;
+                shop.order(&accept, &key).await
+            };
+            tokio::join!(all[0].command(&actions, &key, &body), overtake)
+        } else {
+            let overtake = async {
+                stack.proxy().held().await;
+                all[0].command(&actions, &key, &body).await
+            };
+            let (accepted, acted) = tokio::join!(shop.order(&accept, &key), overtake);
+            (acted, accepted)
+        };
+        let (won, lost) = if decided_by == "shop" { (&accepted, &acted) } else { (&acted, &accepted) };
+        assert_eq!(won.status, StatusCode::OK, "{held_up}: {}", won.text);
+        assert_eq!((lost.status, lost.code().as_str()), (StatusCode::CONFLICT, "RESERVATION_STATE_CONFLICT"));
+        let handled_by = newest(&all[0]).await["handled_by"].clone();
+        assert_eq!(handled_by == Value::Null, decided_by == "shop", "{held_up}: {handled_by}");
+        let stands = stack.operator().await.get(&format!("/v1/reservations/{id}")).await.json();
+        assert_eq!((&stands["version"], &stands["decided_by"]), (&json!(2), &json!(decided_by)));
+    }
+    assert_eq!((events(&stack, "NotificationActed").await, events(&stack, "ReservationAccepted").await), (1, 2));
 }
 
 #[tokio::test]

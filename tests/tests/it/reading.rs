@@ -70,8 +70,9 @@ async fn of_twenty_racing_readers_one_is_named_to_all() {
     let stack = Stack::start().await;
     let all = staff(&stack, 20).await;
     requested(&stack, "k").await;
+    let paths = join_all(all.iter().map(path)).await;
     let reads =
-        all.iter().map(|person| async move { person.order(&format!("{}/read", path(person).await), "k").await });
+        all.iter().zip(&paths).map(|(person, path)| async move { person.order(&format!("{path}/read"), "k").await });
     let answers = join_all(reads).await;
     assert!(answers.iter().all(|answer| answer.status == StatusCode::OK), "{answers:?}");
     let named: BTreeSet<String> = answers.iter().map(|answer| answer.json()["read_by"].to_string()).collect();
@@ -79,6 +80,25 @@ async fn of_twenty_racing_readers_one_is_named_to_all() {
     assert_eq!(stack.count("group-reads").await, 1);
     let read_at = stack.column("notifications", "read_at").await;
     assert_eq!(read_at.len(), 20, "each has read their own");
+}
+
+#[tokio::test]
+async fn whoever_is_overtaken_names_the_one_who_was_first() {
+    let stack = Stack::behind_a_proxy().await;
+    let all = staff(&stack, 2).await;
+    requested(&stack, "k").await;
+    let (mine, theirs) = (format!("{}/read", path(&all[0]).await), format!("{}/read", path(&all[1]).await));
+    // I have seen that nobody has read it, and am held up on the way to say that I have.
+    stack.proxy().break_next_with("TransactWriteItems", "#s-0", &[Fault::HeldBefore]);
+    let overtake = async {
+        stack.proxy().held().await;
+        all[1].order(&theirs, "k").await
+    };
+    let (slow, fast) = tokio::join!(all[0].order(&mine, "k"), overtake);
+    assert_eq!((slow.status, fast.status), (StatusCode::OK, StatusCode::OK), "{} {}", slow.text, fast.text);
+    assert_eq!(fast.json()["read_by"]["user_id"], "s-1");
+    assert_eq!(slow.json()["read_by"], fast.json()["read_by"]);
+    assert_eq!(newest(&all[0]).await["read_by"], fast.json()["read_by"]);
 }
 
 #[tokio::test]
