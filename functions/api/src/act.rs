@@ -18,9 +18,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::action::{Action, ActionRefused, NotificationActed, decides, handled};
-use domain::notification::HandledBy;
-use domain::notification::NotificationView;
-use domain::reservation::{Reservation, Step};
+use domain::notification::{HandledBy, NotificationView};
+use domain::reservation::{Reservation, Step, StepRefused};
 use domain::{Fresh, Trace};
 use ledger::command::{Answer, Begin, Command, Decision};
 use ledger::{Corrupt, Found, Key, LedgerError};
@@ -115,9 +114,8 @@ impl Act<'_> {
         let reservation = visible(self.caller, record, reservation).map_err(Refusal::Declined)?;
         may_take(self.caller, record, reservation, step).map_err(Refusal::Declined)?;
         let next = reservation.after(step, &self.caller.identity.subject, fresh);
-        let conflict = |refused: domain::reservation::StepRefused| {
-            Refusal::Refused(ApiError::new(Code::ReservationStateConflict, refused.to_string()))
-        };
+        let conflict =
+            |refused: StepRefused| Refusal::Refused(ApiError::new(Code::ReservationStateConflict, refused.to_string()));
         next.map(Some).map_err(conflict)
     }
 }

@@ -63,7 +63,7 @@ pub struct ErrorBody {
     /// Who was first, how and when, where a notification is ALREADY_HANDLED.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    handled_by: Option<HandledBy>,
+    handled_by: Option<Box<HandledBy>>,
 }
 
 /// What is wrong with one field.
@@ -114,7 +114,7 @@ impl ApiError {
     /// 409 for whoever comes second, with who came first.
     pub fn already_handled(message: impl Into<String>, first: HandledBy) -> Self {
         let code = Code::AlreadyHandled;
-        Self(ErrorBody { code, message: message.into(), details: Vec::new(), handled_by: Some(first) })
+        Self(ErrorBody { code, message: message.into(), details: Vec::new(), handled_by: Some(Box::new(first)) })
     }
 
     /// What went wrong, for programs.

@@ -177,20 +177,21 @@ async fn a_broken_call_on_the_way_leaves_one_effect() {
     let stack = Stack::behind_a_proxy().await;
     let all = staff(&stack, 2).await;
     let faults = [
-        ("GetItem", Fault::AnswerLost),
-        ("BatchGetItem", Fault::AnswerLost),
-        ("BatchGetItem", Fault::NotSent),
-        ("TransactWriteItems", Fault::AnswerLost),
-        ("TransactWriteItems", Fault::NotSent),
-        ("TransactWriteItems", Fault::Conflict),
-        ("TransactWriteItems", Fault::HeldAfter),
+        ("GetItem", 0, Fault::AnswerLost),
+        ("BatchGetItem", 0, Fault::AnswerLost),
+        ("BatchGetItem", 1, Fault::AnswerLost),
+        ("BatchGetItem", 1, Fault::NotSent),
+        ("TransactWriteItems", 0, Fault::AnswerLost),
+        ("TransactWriteItems", 0, Fault::NotSent),
+        ("TransactWriteItems", 0, Fault::Conflict),
+        ("TransactWriteItems", 0, Fault::HeldAfter),
     ];
-    for (index, (operation, fault)) in faults.into_iter().enumerate() {
+    for (index, (operation, before, fault)) in faults.into_iter().enumerate() {
         let id = requested(&stack, &format!("k{index}")).await;
         let actions = format!("{}/actions", path(&all[0]).await);
         let body = json!({"action_type": "CONFIRMED"});
         let key = format!("k{index}");
-        stack.proxy().break_next_with(operation, "", &[fault]);
+        stack.proxy().break_after(operation, before, fault);
         let acted = all[0].command(&actions, &key, &body).await;
         stack.proxy().mend();
         assert_eq!(acted.status, StatusCode::OK, "{operation} {fault:?}: {}", acted.text);
