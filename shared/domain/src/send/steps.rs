@@ -11,7 +11,9 @@ use crate::recipient::Skip;
 /// A provider that asks to be left alone is left alone for at most this long at a time.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 
-/// A sweeper's waits double up to this.
+/// A sweeper's waits are twice this at least, and double
+const SHORTEST_SWEEP: Duration = Duration::from_secs(10);
+/// up to this.
 const LONGEST_SWEEP: Duration = Duration::from_secs(3_600);
 
 /// What an attempt to claim a send comes to.
@@ -145,8 +147,8 @@ impl ChannelSend {
 
     /// The send once a sweeper has sent for it: the next one comes later and later, since what lies in a long queue is
     /// overdue too, and must not be put there again and again.
-    pub fn sent_for(&self, terms_grace: Duration, now: Time) -> Self {
-        let wait = terms_grace.max(Duration::from_secs(1)).saturating_mul(2 << self.swept.min(12)).min(LONGEST_SWEEP);
+    pub fn sent_for(&self, grace: Duration, now: Time) -> Self {
+        let wait = grace.max(SHORTEST_SWEEP).saturating_mul(2 << self.swept.min(12)).min(LONGEST_SWEEP);
         Self { swept: self.swept + 1, due_at: now.plus(wait), version: self.version + 1, ..self.clone() }
     }
 }
