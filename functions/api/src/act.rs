@@ -18,6 +18,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::action::{Action, ActionRefused, NotificationActed, decides, handled};
+use domain::live::News;
 use domain::notification::{HandledBy, NotificationView};
 use domain::reservation::{Reservation, Step, StepRefused};
 use domain::{Fresh, Trace};
@@ -60,7 +61,8 @@ pub async fn act(
     let told = if action.action_type.step().is_some() { addressed.told().await? } else { None };
     let decides = told.map(|told| decides(&told, action.action_type)).transpose()?.flatten();
     let command = Act { addressed, action, decides, caller: &keyed.caller, trace: &keyed.trace, api: &api };
-    api.execute("act", &request, &command).await
+    let news = api.tell_listeners(&command.addressed, News::Handled);
+    api.execute_then("act", &request, &command, news).await
 }
 
 struct Act<'a> {

@@ -55,7 +55,7 @@ pub fn unknown() -> ApiError {
 
 impl Addressed<'_> {
     /// What it shows, as it stands now. One round trip.
-    pub async fn told(&self) -> Result<Option<EventNotification>, ApiError> {
+    pub async fn told(&self) -> Result<Option<EventNotification>, LedgerError> {
         let Some((_, place)) = &self.places else { return Ok(None) };
         let told = self.api.event_notifications.get_all(&self.api.commands.ledger, std::slice::from_ref(place)).await?;
         Ok(told.into_iter().next().flatten())
@@ -102,7 +102,7 @@ impl Addressed<'_> {
         }
         writes.extend(self.api.event_notifications.share(&before.told, &after.told)?);
         if before.told.read_by.is_none() && after.told.read_by.is_some() {
-            writes.push(self.api.group_reads.put(&after.told)?);
+            writes.push(self.api.group_reads.put(&after.told, after.row.read_at.unwrap_or(after.told.created_at))?);
         }
         Ok(writes)
     }

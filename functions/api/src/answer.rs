@@ -63,6 +63,17 @@ impl Api {
         request: &Request,
         command: &C,
     ) -> Result<Response, ApiError> {
+        self.execute_then(name, request, command, std::future::ready(())).await
+    }
+
+    /// The same, and something after the commit, if this request made it: best effort, at most once.
+    pub async fn execute_then<C: Command>(
+        &self,
+        name: &'static str,
+        request: &Request,
+        command: &C,
+        after_commit: impl Future<Output = ()>,
+    ) -> Result<Response, ApiError> {
         let execution = match self.commands.execute(request, command).await {
             Ok(execution) => execution,
             Err(error) => {
@@ -79,6 +90,9 @@ impl Api {
         };
         self.metrics.command(name, ended, execution.races);
         tracing::info!(command = name, ended = ended.as_str(), races = execution.races, "command");
+        if ended == Ended::Accepted {
+            after_commit.await;
+        }
         Ok(respond(execution.outcome))
     }
 }

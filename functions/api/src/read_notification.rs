@@ -3,11 +3,13 @@
 //! Three round trips: the row, which says what it shows; both with the caller's record and the key; the transaction. It
 //! writes the row's `read_at`, the key and, for the first reader of a shared one, `read_by` under the condition that
 //! nobody is there, and the group's read: eight write units at most. Whoever comes second changes nothing of that, and
-//! reading what is read already writes the key alone. It is no event: nobody but the group needs to know.
+//! reading what is read already writes the key alone. It is no event: nobody but the group needs to know, and those of
+//! them who listen are told right after the commit (`news`).
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::Fresh;
+use domain::live::News;
 use domain::notification::NotificationView;
 use ledger::command::{Answer, Begin, Command, Decision};
 use ledger::{Corrupt, Found, Key, LedgerError};
@@ -38,7 +40,8 @@ pub async fn read_notification(
 ) -> Result<Response, ApiError> {
     let request = keyed.with_body(&body.json)?;
     let command = ReadNotification(api.addressed(&keyed.caller, &id).await?);
-    api.execute("read_notification", &request, &command).await
+    let news = api.tell_listeners(&command.0, News::Read);
+    api.execute_then("read_notification", &request, &command, news).await
 }
 
 struct ReadNotification<'a>(Addressed<'a>);

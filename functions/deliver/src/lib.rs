@@ -119,6 +119,7 @@ impl Deliver {
         metrics: Metrics,
     ) -> Result<Self, BadStart> {
         let channel = terms::channel(settings)?;
+        let kept = settings.notification_retention()?;
         let queue = Queue::Deliver(channel);
         let providers = match channel {
             Channel::Email => Providers::email(settings, aws)?,
@@ -132,12 +133,12 @@ impl Deliver {
             queues: Queues::from_settings(sqs.clone(), settings, &[queue].into())?,
             sqs,
             metrics,
-            sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
+            sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, kept),
             recipients: Recipients::new(
                 settings.text("BELFRY_RECIPIENTS_TABLE")?,
                 settings.text("BELFRY_MEMBERS_TABLE")?,
             ),
-            event_notifications: EventNotifications::new(settings.text("BELFRY_EVENT_NOTIFICATIONS_TABLE")?),
+            event_notifications: EventNotifications::new(settings.text("BELFRY_EVENT_NOTIFICATIONS_TABLE")?, kept),
             dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
             source: Source::from_settings(settings, queue)?,
             channel,

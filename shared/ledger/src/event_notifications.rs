@@ -3,6 +3,7 @@
 //! The key is (event, audience and group): the story of an event is one query.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use domain::id::compose;
 use domain::notification::{EventNotification, HandledBy, ReadBy, Text};
@@ -12,13 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::Ledger;
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, text, to_item, to_value};
+use crate::item::{Item, Key, expiry, from_item, text, to_item, to_value};
 use crate::read::{Found, Query};
 
-/// The table.
+/// The table, and how long its items are kept.
 #[derive(Debug, Clone)]
 pub struct EventNotifications {
     table: String,
+    retention: Option<Duration>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,9 +58,9 @@ pub enum Progress {
 }
 
 impl EventNotifications {
-    /// The table of this name.
-    pub fn new(table: impl Into<String>) -> Self {
-        Self { table: table.into() }
+    /// The table of this name; without a retention nothing expires.
+    pub fn new(table: impl Into<String>, retention: Option<Duration>) -> Self {
+        Self { table: table.into(), retention }
     }
 
     /// An event notification's place.
@@ -77,22 +79,26 @@ impl EventNotifications {
         Ok(row.cursor.map_or(Progress::Done, Progress::After))
     }
 
-    /// Stores an event notification whose recipients are not all told yet.
+    /// Stores an event notification whose recipients are not all told yet: until they are, it does not expire.
     pub fn begin(&self, told: &EventNotification, cursor: &str) -> Result<Write, LedgerError> {
         let (key, mut item) = self.item(told)?;
         item.insert("cursor".to_owned(), text(cursor));
         Write::create(key, item)
     }
 
-    /// Moves the cursor, if it is where it was; without a new place, everybody is told.
-    pub fn advance(&self, key: Key, from: &str, to: Option<&str>) -> Result<Write, LedgerError> {
+    /// Moves the cursor, if it is where it was; without a new place, everybody is told, and from then on it expires.
+    pub fn advance(&self, key: Key, from: &str, to: Option<&str>, now: Time) -> Result<Write, LedgerError> {
         let mut values = vec![(":from", text(from))];
-        let expression = match to {
-            Some(to) => {
+        let expression = match (to, expiry(now, self.retention)) {
+            (Some(to), _) => {
                 values.push((":to", text(to)));
                 "SET #cursor = :to"
             }
-            None => "REMOVE #cursor",
+            (None, Some((_, expires))) => {
+                values.push((":expires", expires));
+                "REMOVE #cursor SET expires_at = :expires"
+            }
+            (None, None) => "REMOVE #cursor",
         };
         let change = Change { expression: expression.to_owned(), condition: "#cursor = :from".to_owned(), values };
         Write::update(key, &change)
@@ -106,8 +112,9 @@ impl EventNotifications {
     }
 
     /// Stores an event notification, if it is new.
-    pub fn create(&self, told: &EventNotification) -> Result<Write, LedgerError> {
-        let (key, item) = self.item(told)?;
+    pub fn create(&self, told: &EventNotification, now: Time) -> Result<Write, LedgerError> {
+        let (key, mut item) = self.item(told)?;
+        item.extend(expiry(now, self.retention));
         Write::create(key, item)
     }
 

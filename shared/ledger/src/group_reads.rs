@@ -5,6 +5,7 @@
 //! items, from the oldest such row on, where it would be a get of each event notification with all of its texts.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use domain::id::compose;
 use domain::notification::EventNotification;
@@ -14,16 +15,17 @@ use serde::{Deserialize, Serialize};
 use crate::Ledger;
 use crate::commit::Write;
 use crate::error::LedgerError;
-use crate::item::{Key, from_item, to_item};
+use crate::item::{Key, expiry, from_item, to_item};
 use crate::read::Query;
 
 /// How many reads one query asks for; what is left of a MiB of answer ends it sooner.
 const PAGE: u16 = 10_000;
 
-/// The table.
+/// The table, and how long its items are kept.
 #[derive(Debug, Clone)]
 pub struct GroupReads {
     table: String,
+    retention: Option<Duration>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -35,9 +37,9 @@ struct Row {
 }
 
 impl GroupReads {
-    /// The table of this name.
-    pub fn new(table: impl Into<String>) -> Self {
-        Self { table: table.into() }
+    /// The table of this name; without a retention nothing expires.
+    pub fn new(table: impl Into<String>, retention: Option<Duration>) -> Self {
+        Self { table: table.into(), retention }
     }
 
     fn partition(&self, audience: Audience, group: &str) -> Key {
@@ -46,11 +48,12 @@ impl GroupReads {
 
     /// Stores that the group has read this. It needs no condition: the event notification, which is changed in the same
     /// transaction, has it.
-    pub fn put(&self, told: &EventNotification) -> Result<Write, LedgerError> {
+    pub fn put(&self, told: &EventNotification, now: Time) -> Result<Write, LedgerError> {
         let read_event = format!("{}#{}", told.created_at, told.event_id);
         let key = self.partition(told.audience, &told.group).and("read_event", read_event.as_str());
         let row = Row { audience_group: key.hash.1.clone(), read_event, event_id: told.event_id.clone() };
-        let item = to_item(&row)?;
+        let mut item = to_item(&row)?;
+        item.extend(expiry(now, self.retention));
         Write::replace(key, item)
     }
 

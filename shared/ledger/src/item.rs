@@ -1,8 +1,10 @@
 //! Items and keys: the only place that touches attribute values.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use domain::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -59,6 +61,13 @@ pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
 
 pub(crate) fn number(value: impl ToString) -> AttributeValue {
     AttributeValue::N(value.to_string())
+}
+
+/// The attribute that DynamoDB's TTL deletes by, for what is kept for so long from its end on; without a retention, none.
+/// TTL deletes what lies before now: one second more, and what is exactly of that age stays.
+pub(crate) fn expiry(end: Time, retention: Option<Duration>) -> Option<(String, AttributeValue)> {
+    let expires = end.plus(retention?).as_seconds() + 1;
+    Some(("expires_at".to_owned(), number(expires)))
 }
 
 pub(crate) fn to_item(row: &impl Serialize) -> Result<Item, LedgerError> {

@@ -3,6 +3,8 @@
 //! The key is (recipient, notification id), and the id is derived from event and recipient: a second insert meets
 //! the first, and the inbox is one consistent query, newest first, with no index in between.
 
+use std::time::Duration;
+
 use domain::notification::Notification;
 use domain::{Audience, EventId, Time, UserId};
 use serde::{Deserialize, Serialize};
@@ -11,14 +13,15 @@ use uuid::Uuid;
 use crate::Ledger;
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, text, to_item};
+use crate::item::{Item, Key, expiry, from_item, text, to_item};
 use crate::read::{Filter, Found, Page, Query};
 use crate::recipients::recipient_key;
 
-/// The table.
+/// The table, and how long its items are kept.
 #[derive(Debug, Clone)]
 pub struct Notifications {
     table: String,
+    retention: Option<Duration>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -54,9 +57,9 @@ pub struct Unread {
 }
 
 impl Notifications {
-    /// The table of this name.
-    pub fn new(table: impl Into<String>) -> Self {
-        Self { table: table.into() }
+    /// The table of this name; without a retention nothing expires.
+    pub fn new(table: impl Into<String>, retention: Option<Duration>) -> Self {
+        Self { table: table.into(), retention }
     }
 
     /// A notification's place.
@@ -84,7 +87,8 @@ impl Notifications {
             shared_read: notification.shared_read,
             read_at: notification.read_at,
         };
-        let item = to_item(&row)?;
+        let mut item = to_item(&row)?;
+        item.extend(expiry(notification.told_at, self.retention));
         Ok(Write::create(key, item)?.stamped("told_at"))
     }
 

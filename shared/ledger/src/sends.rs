@@ -18,7 +18,7 @@ use crate::Ledger;
 use crate::aggregates::{Aggregate, Aggregates};
 use crate::commit::{Outcome, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, from_item, number, spread, text};
+use crate::item::{Item, Key, expiry, from_item, spread, text};
 use crate::read::{DueQuery, Page, Query};
 
 /// How many partitions the sends of one event, and each shelf of the index, are spread over.
@@ -121,9 +121,7 @@ impl Sends {
 
     /// Stores a send, if the one before it is what stands there. From its end on it expires.
     pub fn put(&self, send: &ChannelSend) -> Result<Write, LedgerError> {
-        let end = send.state.ended_at().zip(self.retention).map(|(ended_at, retention)| ended_at.plus(retention));
-        // TTL deletes what lies before now: one second more, and what is exactly of that age stays.
-        let expires = end.map(|end| ("expires_at".to_owned(), number(end.as_seconds() + 1)));
+        let expires = send.state.ended_at().and_then(|ended_at| expiry(ended_at, self.retention));
         self.table.put_with(send, expires)
     }
 

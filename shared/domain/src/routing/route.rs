@@ -76,6 +76,16 @@ pub enum Group {
 }
 
 impl Group {
+    /// The group that such a text names.
+    pub fn named(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            Some(("user", id)) => UserId::parse(id.to_owned()).ok().map(Self::User),
+            Some(("restaurant", id)) => RestaurantId::parse(id.to_owned()).ok().map(Self::Restaurant),
+            Some(("agency", id)) => AgencyId::parse(id.to_owned()).ok().map(Self::Agency),
+            _ => (name == "all").then_some(Self::All),
+        }
+    }
+
     /// The text that names the group within its audience.
     pub fn name(&self) -> String {
         match self {
