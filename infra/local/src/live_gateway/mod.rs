@@ -88,8 +88,9 @@ mod tests {
     #[test]
     fn a_function_is_told_the_hosts_own_urls_where_the_template_tells_it_any() {
         let pseudo = [("AWS::StackName", "stack"), ("AWS::Region", "us-east-1"), ("AWS::AccountId", "000000000000")];
-        let pseudo = pseudo.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let template = Template::parse(include_str!("../../../template.yaml"), &pseudo).expect("a template");
+        let said = pseudo.into_iter().chain(crate::outside::PARAMETERS);
+        let said = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let template = Template::parse(include_str!("../../../template.yaml"), &said).expect("a template");
         let mut function = template.functions[0].clone();
         let told = |function: &Function| settings(function, template.sockets.as_ref(), "127.0.0.1:7");
         function.environment = BTreeMap::new();

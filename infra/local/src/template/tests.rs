@@ -93,6 +93,13 @@ fn small() -> Template {
     Template::parse(SMALL, &parameters()).expect("a template")
 }
 
+/// The template that is deployed, with what a deployment must say.
+fn deployed() -> Template {
+    let said = crate::outside::PARAMETERS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let parameters = parameters().into_iter().chain(said).collect();
+    Template::parse(include_str!("../../../template.yaml"), &parameters).expect("a template")
+}
+
 /// The message for the small template with one piece replaced.
 fn spoilt(piece: &str, replacement: &str) -> String {
     assert!(SMALL.contains(piece), "{piece} is not in the template");
@@ -105,7 +112,7 @@ fn function<'a>(template: &'a Template, logical_id: &str) -> &'a Function {
 
 #[test]
 fn the_template_that_is_deployed_is_read_with_its_numbers() {
-    let template = Template::parse(include_str!("../../../template.yaml"), &parameters()).expect("a template");
+    let template = deployed();
 
     let events = template.table("EventsTable").expect("EventsTable");
     assert_eq!(events.name, "stack-events");
@@ -356,7 +363,7 @@ fn a_key_that_stands_twice_is_refused() {
 
 #[test]
 fn the_routes_of_live_sockets_are_read_with_their_function_and_their_stage() {
-    let template = Template::parse(include_str!("../../../template.yaml"), &parameters()).expect("a template");
+    let template = deployed();
     let sockets = template.sockets.expect("an API of sockets");
     assert_eq!((sockets.logical_id.as_str(), sockets.stage.as_str()), ("LiveApi", "live"));
     let live = "LiveFunction".to_owned();
