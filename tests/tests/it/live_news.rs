@@ -69,6 +69,7 @@ async fn empty(stack: &Stack, tables: &[(&str, &[&str])]) {
 const MARKS: (&str, &[&str]) = ("processed", &["consumer_event"]);
 const SHARED: (&str, &[&str]) = ("event-notifications", &["event_id", "audience_group"]);
 const ROWS: (&str, &[&str]) = ("notifications", &["recipient", "notification_id"]);
+const SENDS: (&str, &[&str]) = ("sends", &["event_part", "send"]);
 
 #[tokio::test]
 async fn a_notification_comes_as_the_inbox_shows_it_and_once_however_often_its_message_comes() {
@@ -93,6 +94,30 @@ async fn a_notification_comes_as_the_inbox_shows_it_and_once_however_often_its_m
 }
 
 #[tokio::test]
+async fn each_hears_in_their_own_language_and_who_opted_out_does_not() {
+    let stack = Stack::start().await;
+    let details = |locale: &str, enabled: bool| {
+        let wish = json!({"event_type": "*", "channel": "WEBSOCKET", "enabled": enabled});
+        json!({"name": "N", "locale": locale, "preferences": [wish]})
+    };
+    let people = [("ugo", details("it-IT", true)), ("rosa", details("en", true)), ("jean", details("en", false))];
+    stack.recipients("CUSTOMER", people.map(|(user_id, details)| (user_id.to_owned(), details))).await;
+    let shop = stack.shop().await;
+    let mut titles = Vec::new();
+    for user_id in ["ugo", "rosa", "jean"] {
+        let customer = stack.customer(user_id).await;
+        let mut socket = connect(&customer).await;
+        shop.grant(user_id, user_id, "premium").await;
+        stack.idle().await;
+        let news = news(&customer).await;
+        let expected: &[Value] = if user_id == "jean" { &[] } else { std::slice::from_ref(&news) };
+        assert_eq!(heard(&stack, Audience::Customer, user_id, &mut socket).await, expected, "{user_id}");
+        titles.push(news["notification"]["title"].clone());
+    }
+    assert_ne!(titles[0], titles[1]);
+}
+
+#[tokio::test]
 async fn of_racing_deliveries_the_one_that_commits_a_chunk_pushes_it() {
     let stack = Stack::start().await;
     let mut connected = staff(&stack, 45, &["s-000", "s-019", "s-044"]).await;
@@ -104,7 +129,7 @@ async fn of_racing_deliveries_the_one_that_commits_a_chunk_pushes_it() {
     }
 
     // As if nobody had been told yet, and then all at once.
-    empty(&stack, &[MARKS, SHARED, ROWS]).await;
+    empty(&stack, &[MARKS, SHARED, ROWS, SENDS]).await;
     stack.redeliver("e", 5).await;
     stack.idle().await;
     for (user_id, caller, socket) in &mut connected {
