@@ -35,7 +35,9 @@ impl Api {
     ) -> Result<Vec<(Audience, UserId, Message)>, LedgerError> {
         let ledger = &self.commands.ledger;
         let Some(told) = addressed.told().await? else { return Ok(Vec::new()) };
-        let shared = news == News::Handled || told.shared_read;
+        // Who comes second has read for themselves alone.
+        let first = told.read_by.as_ref().is_some_and(|first| first.user_id == addressed.user_id);
+        let shared = news == News::Handled || told.shared_read && first;
         let users = match Group::named(&told.group).filter(|_| shared) {
             Some(group @ (Group::Restaurant(_) | Group::Agency(_) | Group::All)) => {
                 self.recipients.members(ledger, &group, MOST, None).await?.rows

@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_link_names_its_recipient_and_nobody_elses_key_makes_one() {
-        let user = UserId::parse("a#b/c ü").expect("an id");
+        let user = UserId::parse("a#b/c").expect("an id");
         let signed = key(SECRET).sign(Audience::RestaurantUser, &user);
         assert!(signed.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')), "{signed}");
         assert_eq!(key(SECRET).open(&signed), Some((Audience::RestaurantUser, user)));

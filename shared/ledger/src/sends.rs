@@ -187,8 +187,12 @@ impl Sends {
         // One that cannot be read must not keep the others from being swept.
         let sends =
             sends.filter_map(|send| send.inspect_err(|error| tracing::error!(%error, "send cannot be read")).ok());
-        // The index lags: what it lists may have come to its end since.
-        Ok(sends.filter(|send| send.state.ended_at().is_none()).collect())
+        // The index lags: what it lists may have come to its end since, or another sweeper may have sent for it.
+        let is_due = |send: &ChannelSend| match shelf {
+            Shelf::Open => send.due_at <= until,
+            Shelf::Held => true,
+        };
+        Ok(sends.filter(|send| send.state.ended_at().is_none() && is_due(send)).collect())
     }
 
     /// How many sends of a shelf are due by then.

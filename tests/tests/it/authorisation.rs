@@ -295,7 +295,10 @@ async fn no_route_is_left_out_of_the_table() {
     };
     let described: BTreeSet<String> = described["paths"].as_object().expect("paths").iter().flat_map(methods).collect();
     let mut walked: BTreeSet<String> = rows().iter().map(|row| format!("{} {}", row.method, row.route)).collect();
-    walked.extend(["GET /health", "GET /schemas/{event_type}"].map(str::to_owned));
+    walked.extend(
+        ["GET /health", "GET /schemas/{event_type}", "GET /v1/unsubscribe/{signed}", "POST /v1/unsubscribe/{signed}"]
+            .map(str::to_owned),
+    );
     assert_eq!(described, walked);
 }
 

@@ -94,6 +94,51 @@ async fn a_notification_comes_as_the_inbox_shows_it_and_once_however_often_its_m
 }
 
 #[tokio::test]
+async fn a_group_hears_who_read_and_who_handled_it_once_and_as_each_inbox_shows_it() {
+    let stack = Stack::start().await;
+    let mut staff = staff(&stack, 3, &["s-000", "s-001", "s-002"]).await;
+    let body =
+        json!({"customer_id": "u", "restaurant_id": "r-1", "party_size": 2, "slot_time": "2999-12-31T20:00:00Z"});
+    stack.shop().await.command("/v1/reservations", "k", &body).await;
+    stack.idle().await;
+    for (user_id, _, socket) in &mut staff {
+        assert_eq!(heard(&stack, Audience::RestaurantUser, user_id, socket).await.len(), 1, "told of it");
+    }
+    // The first reads for all, the second for themselves alone; a replay tells nobody.
+    let path = async |caller: &Caller| {
+        let inbox = caller.get("/v1/inbox").await.json();
+        format!("/v1/notifications/{}", inbox["notifications"][0]["notification_id"].as_str().expect("an id"))
+    };
+    let (first, second) = (staff[0].1.clone(), staff[1].1.clone());
+    for (caller, times) in [(&first, 2), (&second, 1)] {
+        for _ in 0..times {
+            let read = caller.order(&format!("{}/read", path(caller).await), "r").await;
+            assert_eq!(read.status.as_u16(), 200, "{}", read.text);
+        }
+    }
+    let expected = async |caller: &Caller, news: &str| {
+        let inbox = caller.get("/v1/inbox").await.json();
+        json!({"type": news, "notification": inbox["notifications"][0]})
+    };
+    for (index, (user_id, caller, socket)) in staff.iter_mut().enumerate() {
+        let read = expected(caller, "read").await;
+        assert_eq!(read["notification"]["read_by"]["user_id"], "s-000");
+        let times = if index == 1 { 2 } else { 1 };
+        assert_eq!(heard(&stack, Audience::RestaurantUser, user_id, socket).await, vec![read; times], "{user_id}");
+    }
+    let action = json!({"action_type": "CONFIRMED"});
+    for (caller, status) in [(&second, 200), (&first, 409)] {
+        let acted = caller.command(&format!("{}/actions", path(caller).await), "a", &action).await;
+        assert_eq!(acted.status.as_u16(), status, "{}", acted.text);
+    }
+    for (user_id, caller, socket) in &mut staff {
+        let handled = expected(caller, "handled").await;
+        assert_eq!(handled["notification"]["handled_by"]["user_id"], "s-001");
+        assert_eq!(heard(&stack, Audience::RestaurantUser, user_id, socket).await, [handled], "{user_id}");
+    }
+}
+
+#[tokio::test]
 async fn each_hears_in_their_own_language_and_who_opted_out_does_not() {
     let stack = Stack::start().await;
     let details = |locale: &str, enabled: bool| {

@@ -85,17 +85,18 @@ async fn a_record_names_a_time_zone_that_exists_and_a_webhook_that_may_be_posted
         settings: [("BELFRY_SLACK_HOSTS".to_owned(), "hooks.slack.com".to_owned())].into(),
         ..Options::default()
     };
-    for (stack, loopback) in [(Stack::start().await, 200), (Stack::with(strict).await, 400)] {
+    // The local host hands every webhook to its stand-in, whatever host it names.
+    for (stack, elsewhere) in [(Stack::start().await, 200), (Stack::with(strict).await, 400)] {
         let clerk = stack.caller("clerk", "ADMIN_USER", &["recipients:write"]).await;
         for (field, value, status) in [
             ("time_zone", "Europe/Rome", 200),
             ("time_zone", "Europe/Atlantis", 400),
             ("time_zone", "Moon", 400),
             ("slack_webhook_url", "https://hooks.slack.com/services/a/b/c", 200),
-            ("slack_webhook_url", "http://127.0.0.1:9001/services/a/b/c", loopback),
+            ("slack_webhook_url", "http://127.0.0.1:9001/services/a/b/c", elsewhere),
             ("slack_webhook_url", "http://hooks.slack.com/services/a/b/c", 400),
             ("slack_webhook_url", "https://hooks.slack.com@example.com/", 400),
-            ("slack_webhook_url", "https://example.com/", 400),
+            ("slack_webhook_url", "https://example.com/", elsewhere),
         ] {
             let answer = clerk.put("/v1/recipients/ADMIN_USER/omar", &json!({"name": "Omar", field: value})).await;
             assert_eq!(answer.status.as_u16(), status, "{value}: {}", answer.text);

@@ -31,6 +31,11 @@ async fn relay(stack: &Stack, second_queue: &str) -> OutboxStream {
         ("BELFRY_FANOUT_CUSTOMER_QUEUE_URL", stack.queue_url("fanout-customer").await),
         ("BELFRY_FANOUT_ADMIN_USER_QUEUE_URL", second_queue.to_owned()),
         ("BELFRY_REDRIVES_QUEUE_URL", stack.queue_url("redrives").await),
+        ("BELFRY_SENDS_TABLE", "belfry-sends".to_owned()),
+        ("BELFRY_DELIVER_EMAIL_QUEUE_URL", stack.queue_url("deliver-email").await),
+        ("BELFRY_DELIVER_SMS_QUEUE_URL", stack.queue_url("deliver-sms").await),
+        ("BELFRY_DELIVER_PUSH_QUEUE_URL", stack.queue_url("deliver-push").await),
+        ("BELFRY_DELIVER_SLACK_QUEUE_URL", stack.queue_url("deliver-slack").await),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
     let routes = Box::leak(Box::new(Routes::parse(ROUTES).expect("routes")));

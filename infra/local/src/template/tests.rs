@@ -132,7 +132,11 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
 
     let relay = function(&template, "OutboxStreamFunction");
     assert_eq!((relay.binary.as_str(), relay.timeout), ("outbox-stream", 30));
-    let [outbox] = relay.streams.as_slice() else { panic!("one stream") };
+    let [outbox, sends] = relay.streams.as_slice() else { panic!("two streams") };
+    assert_eq!(sends.table, "SendsTable");
+    let inserted =
+        |status: &str| serde_json::json!({"eventName": "INSERT", "dynamodb": {"NewImage": {"status": {"S": status}}}});
+    assert!(sends.filters[0].matches(&inserted("PENDING")) && !sends.filters[0].matches(&inserted("SKIPPED")));
     assert_eq!((outbox.table.as_str(), outbox.starting_position), ("EventsTable", StartingPosition::TrimHorizon));
     assert_eq!((outbox.batch_size, outbox.parallelization_factor), (100, 2));
     assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (Some(100), Some(3_600)));
@@ -151,9 +155,12 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
 
     let sweep = function(&template, "SweepFunction");
     let tasks: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.input.clone().expect("an input")).collect();
-    assert_eq!(tasks, [serde_json::json!({"task": "outbox"}), serde_json::json!({"task": "anomalies"})]);
+    assert_eq!(tasks, ["outbox", "sends", "anomalies"].map(|task| serde_json::json!({"task": task})));
     let rates: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.schedule.clone()).collect();
-    assert_eq!(rates, ["rate(1 minute)", "rate(1 hour)"].map(|rate| Schedule::parse(rate).expect("a schedule")));
+    assert_eq!(
+        rates,
+        ["rate(1 minute)", "rate(1 minute)", "rate(1 hour)"].map(|rate| Schedule::parse(rate).expect("a schedule"))
+    );
     let recorded: BTreeSet<&str> =
         function(&template, "DeadLettersFunction").queues.iter().map(|mapping| mapping.queue.as_str()).collect();
     for queue in &template.queues {
