@@ -4,7 +4,7 @@
 //! source's types are not listed here; they come into being with their routes.
 
 /// Every type of our own.
-const OWN: [&str; 19] = [
+const OWN: [&str; 22] = [
     "EntitlementGranted",
     "EntitlementRevoked",
     "ReservationRequested",
@@ -19,6 +19,9 @@ const OWN: [&str; 19] = [
     "OrderCompleted",
     "OrderFailed",
     "OrderCancelled",
+    "StockSold",
+    "StockReleased",
+    "PaymentRefunded",
     "NotificationActed",
     "DeadLetterRedriven",
     "DeadLetterDiscarded",

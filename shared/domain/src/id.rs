@@ -105,6 +105,11 @@ impl Line {
         }
     }
 
+    /// A line of our own words.
+    pub(crate) fn of(words: &'static str) -> Self {
+        Self(words.to_owned())
+    }
+
     /// The line as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::recipient::Channel;
-use crate::{Audience, dead_letter};
+use crate::{Audience, dead_letter, order};
 
 pub use route::{BadField, Group, Route, Who};
 
@@ -30,22 +30,46 @@ pub enum Queue {
     Fanout(Audience),
     /// The queue of what operators redrive.
     Redrives,
+    /// The queue of the saga's inventory.
+    Inventory,
+    /// The queue of the saga's payments.
+    Payment,
+    /// The queue of what orders hear from the others.
+    Order,
     /// The queue of one channel's sends; of those that have any, [`Channel::SENT`].
     Deliver(Channel),
 }
 
 /// What a consumer hears of without being an audience.
-const SUBSCRIPTIONS: [(&str, Queue); 2] =
-    [(dead_letter::REDRIVEN, Queue::Redrives), (dead_letter::REDRIVE_REQUESTED, Queue::Redrives)];
+const SUBSCRIPTIONS: [(&str, Queue); 15] = [
+    (dead_letter::REDRIVEN, Queue::Redrives),
+    (dead_letter::REDRIVE_REQUESTED, Queue::Redrives),
+    (order::PLACED, Queue::Inventory),
+    (order::COMPLETED, Queue::Inventory),
+    (order::PAYMENT_FAILED, Queue::Inventory),
+    (order::CANCELLED, Queue::Inventory),
+    (order::VALIDATED, Queue::Payment),
+    (order::CANCELLED, Queue::Payment),
+    (order::VALIDATED, Queue::Order),
+    (order::REJECTED, Queue::Order),
+    (order::PAID, Queue::Order),
+    (order::PAYMENT_FAILED, Queue::Order),
+    (order::SOLD, Queue::Order),
+    (order::RELEASED, Queue::Order),
+    (order::REFUNDED, Queue::Order),
+];
 
 impl Queue {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Fanout(Audience::Customer),
         Self::Fanout(Audience::RestaurantUser),
         Self::Fanout(Audience::AgencyUser),
         Self::Fanout(Audience::AdminUser),
         Self::Redrives,
+        Self::Inventory,
+        Self::Payment,
+        Self::Order,
         Self::Deliver(Channel::Email),
         Self::Deliver(Channel::Sms),
         Self::Deliver(Channel::Push),
@@ -60,6 +84,9 @@ impl Queue {
             Self::Fanout(Audience::AgencyUser) => "fanout-agency-user",
             Self::Fanout(Audience::AdminUser) => "fanout-admin-user",
             Self::Redrives => "redrives",
+            Self::Inventory => "inventory",
+            Self::Payment => "payment",
+            Self::Order => "order",
             Self::Deliver(Channel::Email) => "deliver-email",
             Self::Deliver(Channel::Sms) => "deliver-sms",
             Self::Deliver(Channel::Push) => "deliver-push",
@@ -77,7 +104,7 @@ impl Queue {
     pub fn consumer(self) -> String {
         match self {
             Self::Fanout(audience) => format!("fanout:{audience}"),
-            Self::Redrives => "redrives".to_owned(),
+            Self::Redrives | Self::Inventory | Self::Payment | Self::Order => self.name().to_owned(),
             Self::Deliver(channel) => format!("deliver:{}", channel.as_str()),
         }
     }
@@ -90,6 +117,9 @@ impl Queue {
             Self::Fanout(Audience::AgencyUser) => "BELFRY_FANOUT_AGENCY_USER_QUEUE_URL",
             Self::Fanout(Audience::AdminUser) => "BELFRY_FANOUT_ADMIN_USER_QUEUE_URL",
             Self::Redrives => "BELFRY_REDRIVES_QUEUE_URL",
+            Self::Inventory => "BELFRY_INVENTORY_QUEUE_URL",
+            Self::Payment => "BELFRY_PAYMENT_QUEUE_URL",
+            Self::Order => "BELFRY_ORDER_QUEUE_URL",
             Self::Deliver(Channel::Email) => "BELFRY_DELIVER_EMAIL_QUEUE_URL",
             Self::Deliver(Channel::Sms) => "BELFRY_DELIVER_SMS_QUEUE_URL",
             Self::Deliver(Channel::Push) => "BELFRY_DELIVER_PUSH_QUEUE_URL",
@@ -102,7 +132,7 @@ impl Queue {
     pub fn audience(self) -> Option<Audience> {
         match self {
             Self::Fanout(audience) => Some(audience),
-            Self::Redrives | Self::Deliver(_) => None,
+            Self::Redrives | Self::Inventory | Self::Payment | Self::Order | Self::Deliver(_) => None,
         }
     }
 }

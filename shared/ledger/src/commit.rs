@@ -157,8 +157,7 @@ impl Write {
     }
 }
 
-/// A change of one item: what, under which condition, and the values of both. A word after `#` is an attribute's name
-/// that DynamoDB reserves.
+/// A change of one item: what, under which condition, and the values of both. A word after `#` is an attribute's name.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     /// The update expression.
@@ -170,11 +169,13 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    /// Every word after `#`, of which any may be one that DynamoDB reserves.
     pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
-        let reserved = ["#status", "#cursor"].into_iter();
-        let used = reserved.filter(|name| self.expression.contains(name) || self.condition.contains(name));
-        let names: HashMap<_, _> =
-            used.map(|name| (name.to_owned(), name.trim_start_matches('#').to_owned())).collect();
+        let texts = [&self.expression, &self.condition].into_iter();
+        let words = texts
+            .flat_map(|text| text.split('#').skip(1))
+            .map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default());
+        let names: HashMap<_, _> = words.map(|word| (format!("#{word}"), word.to_owned())).collect();
         (!names.is_empty()).then_some(names)
     }
 

@@ -17,7 +17,10 @@ use crate::announcement::{ANNOUNCEMENT, Announcement};
 use crate::dead_letter::{DISCARDED, DeadLetterHandled, REDRIVE_REQUESTED, REDRIVEN, RedriveJob};
 use crate::entitlement::{EntitlementChanged, GRANTED, REVOKED};
 use crate::event::{OutboxRepublished, REPUBLISHED};
-use crate::order::{self, OrderCompleted, OrderFailed};
+use crate::order::{
+    self, OrderCancelled, OrderCompleted, OrderFailed, OrderPaid, OrderPlaced, OrderRejected, OrderValidated,
+    PaymentFailed, PaymentRefunded, StockMoved,
+};
 use crate::reservation::{self, ReservationChanged};
 use crate::routing::Routes;
 
@@ -34,6 +37,15 @@ const PAYLOADS: &[Payload] = &[
     (DISCARDED, written::<DeadLetterHandled>),
     (REDRIVE_REQUESTED, written::<RedriveJob>),
     (REPUBLISHED, written::<OutboxRepublished>),
+    (order::PLACED, written::<OrderPlaced>),
+    (order::VALIDATED, written::<OrderValidated>),
+    (order::REJECTED, written::<OrderRejected>),
+    (order::PAID, written::<OrderPaid>),
+    (order::PAYMENT_FAILED, written::<PaymentFailed>),
+    (order::CANCELLED, written::<OrderCancelled>),
+    (order::SOLD, written::<StockMoved>),
+    (order::RELEASED, written::<StockMoved>),
+    (order::REFUNDED, written::<PaymentRefunded>),
     (order::COMPLETED, written::<OrderCompleted>),
     (order::FAILED, written::<OrderFailed>),
     (reservation::REQUESTED, written::<ReservationChanged>),
