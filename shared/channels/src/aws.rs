@@ -15,8 +15,8 @@ use aws_sdk_sesv2::error::{BoxError, ProvideErrorMetadata, SdkError};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use hyper_util::client::legacy;
+use outside::connect_limit;
 
-use crate::setting::connect_limit;
 use crate::{NotSent, Reason, http};
 
 /// Codes that any AWS service may answer with when we come too often.

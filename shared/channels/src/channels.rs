@@ -2,11 +2,11 @@
 
 use aws_config::SdkConfig;
 use domain::recipient::Channel;
+use outside::wrong;
 use runtime::{BadSetting, Settings};
 
 use crate::email::{Ses, Smtp};
 use crate::push::Fcm;
-use crate::setting::wrong;
 use crate::slack::Slack;
 use crate::sms::EndUserMessaging;
 use crate::{Address, Provider};

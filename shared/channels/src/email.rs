@@ -5,10 +5,9 @@ mod ses;
 mod smtp;
 
 use lettre::message::Mailbox;
+use outside::wrong;
 use reqwest::Url;
 use runtime::{BadSetting, Settings};
-
-use crate::setting::wrong;
 
 pub use ses::Ses;
 pub use smtp::Smtp;

@@ -1,30 +1,11 @@
-//! HTTP as FCM and Slack are spoken to: a client that sends once, and what its errors and statuses mean.
+//! HTTP as FCM and Slack are spoken to: what errors and statuses mean there.
 
 use std::time::Duration;
 
+pub(crate) use outside::http::{body, client};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
 
-use crate::setting::connect_limit;
 use crate::{NotSent, Reason};
-
-/// More than any answer of a provider has; one that goes on longer is not read further.
-const MOST_OF_AN_ANSWER: usize = 64 * 1024;
-
-/// A client that follows no redirect (it would carry the message to somebody else), repeats nothing and keeps no
-/// connection. Each request sets its own time limit.
-///
-/// Panics on a machine without TLS roots, where nothing could ever be sent.
-pub(crate) fn client(limit: Duration) -> Client {
-    Client::builder()
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .pool_max_idle_per_host(0)
-        .connect_timeout(connect_limit(limit))
-        .build()
-        .expect("TLS roots")
-}
 
 /// A request that got no answer. Only without a connection is it certain that nothing was handed over.
 pub(crate) fn unanswered(error: &reqwest::Error) -> NotSent {
@@ -56,18 +37,6 @@ pub(crate) fn by_status(status: u16, word: Option<&'static str>, retry_after: Op
 /// `Retry-After` in seconds. As a date it is left to the caller's own patience.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
-}
-
-/// As much of an answer as came: the status has said the most important thing already.
-pub(crate) async fn body(mut answer: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Ok(Some(chunk)) = answer.chunk().await {
-        body.extend_from_slice(&chunk);
-        if body.len() > MOST_OF_AN_ANSWER {
-            break;
-        }
-    }
-    body
 }
 
 #[cfg(test)]

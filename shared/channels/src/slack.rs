@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use domain::recipient::WebhookUrl;
 use domain::webhook::WebhookHosts;
+use outside::{endpoint, time_limit, wrong};
 use reqwest::{Client, Url};
 use runtime::{BadSetting, Settings};
 use serde::Serialize;
 
-use crate::setting::{endpoint, time_limit, wrong};
 use crate::{Address, Message, NotSent, Outgoing, Reason, http};
 
 /// What Slack says of a webhook that will never work again.

@@ -6,10 +6,10 @@ use aws_sdk_pinpointsmsvoicev2::operation::send_text_message::SendTextMessageErr
 use aws_sdk_pinpointsmsvoicev2::types::error::{ConflictException, ValidationException};
 use aws_sdk_pinpointsmsvoicev2::types::{ConflictExceptionReason, MessageType, ValidationExceptionReason};
 use aws_sdk_pinpointsmsvoicev2::{Client, config};
+use outside::{endpoint, time_limit};
 use runtime::{BadSetting, Settings};
 
 use crate::aws::{self, Departure};
-use crate::setting::{endpoint, time_limit};
 use crate::{Address, NotSent, Outgoing, Reason};
 
 /// AWS End User Messaging (`pinpoint-sms-voice-v2`).

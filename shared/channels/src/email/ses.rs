@@ -10,10 +10,10 @@ use aws_sdk_sesv2::{Client, config};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::message::Mailbox;
+use outside::{endpoint, optional, time_limit};
 use runtime::{BadSetting, Settings};
 
 use crate::aws::{self, Departure};
-use crate::setting::{endpoint, optional, time_limit};
 use crate::{Address, NotSent, Outgoing, Reason};
 
 /// SES v2.

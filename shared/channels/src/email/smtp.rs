@@ -16,11 +16,11 @@ use lettre::transport::smtp::authentication::DEFAULT_MECHANISMS;
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailParameter};
+use outside::{connect_limit, time_limit};
 use runtime::{BadSetting, Settings};
 use tokio::time::{Instant, timeout_at};
 
 use self::server::{Security, Server};
-use crate::setting::{connect_limit, time_limit};
 use crate::{Address, NotSent, Outgoing, Reason};
 
 /// How long a server may take to say goodbye. The mail is sent by then, so nobody should wait for it.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use outside::{endpoint, optional, time_limit, wrong};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, StatusCode};
 use runtime::{BadSetting, Settings};
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::service_account::{AccessTokens, ServiceAccount};
-use crate::setting::{endpoint, optional, time_limit, wrong};
 use crate::{Address, NotSent, Outgoing, Reason, http};
 
 const PROJECT: &str = "BELFRY_FCM_PROJECT";

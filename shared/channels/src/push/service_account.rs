@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
+use outside::{is_safe, wrong_secret};
 use reqwest::{Client, Url};
 use runtime::{BadSetting, Settings};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-use crate::setting::{is_safe, wrong_secret};
 use crate::{NotSent, Reason, http};
 
 const SERVICE_ACCOUNT: &str = "BELFRY_FCM_SERVICE_ACCOUNT";

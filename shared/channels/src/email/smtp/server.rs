@@ -2,10 +2,9 @@
 
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, TlsParameters};
+use outside::{is_loopback, optional, wrong, wrong_secret};
 use reqwest::Url;
 use runtime::{BadSetting, Settings};
-
-use crate::setting::{is_loopback, optional, wrong, wrong_secret};
 
 const URL: &str = "BELFRY_SMTP_URL";
 const USERNAME: &str = "BELFRY_SMTP_USERNAME";

@@ -1,14 +1,14 @@
-//! How this crate's settings are read: the time limit, texts that may be left out, and URLs that must be safe.
+//! How the settings of providers are read: the time limit, texts that may be left out, and URLs that must be safe.
 
 use std::time::Duration;
 
-pub(crate) use domain::webhook::is_loopback;
+pub use domain::webhook::is_loopback;
 use reqwest::Url;
 use runtime::{BadSetting, Settings};
 
 const TIME_LIMIT: &str = "BELFRY_PROVIDER_TIME_LIMIT";
 
-/// How long one send may take in all. Bounded, because a claim's lease ends after 30 s, and what is recorded after that
+/// How long one send, or one request of a payment, may take in all. Bounded, because a claim's lease ends after 30 s, and what is recorded after that
 /// is recorded by nobody.
 pub fn time_limit(settings: &Settings) -> Result<Duration, BadSetting> {
     let limit = settings.duration(TIME_LIMIT, Duration::from_secs(10), Duration::from_secs(1))?;
@@ -20,12 +20,12 @@ pub fn time_limit(settings: &Settings) -> Result<Duration, BadSetting> {
 
 /// How long connecting may take: part of the limit only, so that an address that swallows packets is told apart from a
 /// provider that holds its answer.
-pub(crate) fn connect_limit(limit: Duration) -> Duration {
+pub fn connect_limit(limit: Duration) -> Duration {
     (limit / 2).min(Duration::from_secs(3))
 }
 
 /// A text that may be left out, but must not be empty.
-pub(crate) fn optional(settings: &Settings, name: &str) -> Result<Option<String>, BadSetting> {
+pub fn optional(settings: &Settings, name: &str) -> Result<Option<String>, BadSetting> {
     match settings.text(name) {
         Ok(text) => Ok(Some(text)),
         Err(BadSetting::Missing { .. }) => Ok(None),
@@ -34,7 +34,7 @@ pub(crate) fn optional(settings: &Settings, name: &str) -> Result<Option<String>
 }
 
 /// Where a provider answers, if that is set: https, or http on the loopback.
-pub(crate) fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, BadSetting> {
+pub fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, BadSetting> {
     let Some(text) = optional(settings, name)? else { return Ok(None) };
     match Url::parse(&text) {
         Ok(url) if is_safe(&url) => Ok(Some(url)),
@@ -43,16 +43,17 @@ pub(crate) fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, B
 }
 
 /// Whether what is sent there cannot be read on the way.
-pub(crate) fn is_safe(url: &Url) -> bool {
+pub fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_loopback))
 }
 
-pub(crate) fn wrong(name: &str, expected: &str, value: impl Into<String>) -> BadSetting {
+/// A setting that cannot be what it is.
+pub fn wrong(name: &str, expected: &str, value: impl Into<String>) -> BadSetting {
     BadSetting::Wrong { name: name.to_owned(), expected: expected.to_owned(), value: value.into() }
 }
 
 /// Wrong, and secret: the error will be logged.
-pub(crate) fn wrong_secret(name: &str, expected: &str) -> BadSetting {
+pub fn wrong_secret(name: &str, expected: &str) -> BadSetting {
     wrong(name, expected, "(not shown)")
 }
 

@@ -1,0 +1,7 @@
+#![doc = include_str!("../README.md")]
+
+pub mod http;
+mod setting;
+
+pub use reqwest::Url;
+pub use setting::{connect_limit, endpoint, is_loopback, is_safe, optional, time_limit, wrong, wrong_secret};
