@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::{Event, Fresh, StockKeepingUnit, Time, Trace, UserId};
 
 mod events;
+mod intent;
 mod saga;
 
 pub use events::{
@@ -25,6 +26,7 @@ pub use events::{
     OrderValidated, PAID, PAYMENT_FAILED, PLACED, PaymentFailed, PaymentRefunded, PricedLine, REFUNDED, REJECTED,
     RELEASED, SOLD, StockMoved, VALIDATED,
 };
+pub use intent::{IntentId, NotAnIntentId};
 pub use saga::{Compensation, Forward, Outcome, Step, StepTaken, Undone, compensations};
 
 /// An amount in minor units.

@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::order::{Money, OrderPaid, OrderValidated, PaymentRefunded};
+use crate::order::{IntentId, Money, OrderPaid, OrderValidated, PaymentRefunded};
 use crate::{Time, UserId};
 
 /// The payment of one order.
@@ -53,7 +53,7 @@ pub enum PaymentState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// The provider's id.
-    pub intent_id: String,
+    pub intent_id: IntentId,
     /// Whose money.
     pub customer_id: UserId,
     /// How much.
@@ -62,7 +62,7 @@ pub struct Intent {
 
 impl Payment {
     /// The payment of a validated order, for which the provider has an intent.
-    pub fn intended(validated: &OrderValidated, intent_id: String, now: Time) -> Self {
+    pub fn intended(validated: &OrderValidated, intent_id: IntentId, now: Time) -> Self {
         let (customer_id, total) = (validated.customer_id.clone(), validated.total.clone());
         let state = PaymentState::Intended(Intent { intent_id, customer_id, total });
         Self { order_id: validated.order_id, state, refund_wanted: false, updated_at: now, version: 1 }
