@@ -1,10 +1,11 @@
 //! The sweeper: runs on a schedule and takes care of what others left behind.
 //!
 //! `{"task": "outbox"}`, every minute: entries that the stream did not get out. `{"task": "sends"}`, every minute: sends
-//! that are overdue. `{"task": "anomalies"}`, every hour: counts what an operator has to look at. What is done with is not deleted here: it carries the moment of its expiry,
+//! that are overdue. `{"task": "orders"}`, every minute: orders past their deadline. `{"task": "anomalies"}`, every hour: counts what an operator has to look at. What is done with is not deleted here: it carries the moment of its expiry,
 //! and DynamoDB deletes it.
 
 mod anomalies;
+mod orders;
 mod outbox;
 mod sends;
 
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use domain::recipient::Channel;
 use domain::routing::{Queue, Routes};
-use ledger::{DeadLetters, Events, Ledger, LedgerError, Sends};
+use ledger::{DeadLetters, Events, Ledger, LedgerError, Orders, Sends};
 use messaging::publisher::Persistence;
 use messaging::{BadStart, Publisher, Queues};
 use runtime::{Metrics, Settings};
@@ -25,6 +26,7 @@ pub struct Sweep {
     metrics: Metrics,
     events: Events,
     dead_letters: DeadLetters,
+    orders: Orders,
     sends: Sends,
     channel_queues: Queues,
     grace: Duration,
@@ -45,6 +47,8 @@ pub enum Task {
     Outbox,
     /// Send for what is overdue.
     Sends,
+    /// Cancel orders that stand still past their deadline.
+    Orders,
     /// Count what an operator has to look at.
     Anomalies,
 }
@@ -74,8 +78,9 @@ impl Sweep {
         Ok(Self {
             ledger,
             metrics,
-            events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?),
+            events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
             dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
+            orders: Orders::new(settings.text("BELFRY_ORDERS_TABLE")?),
             sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
             channel_queues: Queues::from_settings(sqs.clone(), settings, &Channel::SENT.map(Queue::Deliver).into())?,
             grace: settings.stream_grace()?,
@@ -94,6 +99,7 @@ impl Sweep {
         match task {
             Task::Outbox => self.sweep_outbox().await,
             Task::Sends => self.sweep_sends().await,
+            Task::Orders => self.sweep_orders().await,
             Task::Anomalies => self.count_anomalies().await,
         }
     }

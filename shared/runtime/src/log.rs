@@ -6,7 +6,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::settings::{BadSetting, Settings};
 
 /// Our own crates. The level is theirs alone: what the SDK says below WARN may hold bodies and credentials.
-const OURS: [&str; 14] = [
+const OURS: [&str; 17] = [
     "api",
     "channels",
     "dead_letters",
@@ -18,7 +18,10 @@ const OURS: [&str; 14] = [
     "local",
     "messaging",
     "outbox_stream",
+    "outside",
+    "payments",
     "runtime",
+    "saga",
     "sockets",
     "sweep",
 ];

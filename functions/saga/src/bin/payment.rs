@@ -1,0 +1,18 @@
+//! The Lambda behind the queue `payment`.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use saga::Payment;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let settings = runtime::Settings::from_env();
+    runtime::log_as_json(&settings, "info", std::io::stdout)?;
+    let aws = runtime::aws().await;
+    let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
+    let payment = Payment::new(&settings, ledger, aws_sdk_sqs::Client::new(&aws), runtime::Metrics::to_stdout())?;
+    let payment = &payment;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
+        Ok::<_, Error>(payment.handle(event.payload).await)
+    }))
+    .await
+}
