@@ -19,6 +19,7 @@ pub enum Code {
     IdempotencyKeyConflict,
     EntitlementStateConflict,
     ReservationStateConflict,
+    OrderStateConflict,
     AlreadyHandled,
     EventConflict,
     TooOld,
@@ -39,6 +40,7 @@ impl Code {
             Self::IdempotencyKeyConflict
             | Self::EntitlementStateConflict
             | Self::ReservationStateConflict
+            | Self::OrderStateConflict
             | Self::AlreadyHandled
             | Self::EventConflict
             | Self::TooOld => StatusCode::CONFLICT,

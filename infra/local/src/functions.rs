@@ -96,6 +96,30 @@ pub fn start(
                 async move { Ok::<_, Infallible>(deliver.handle(event).await) }
             })))
         }
+        "inventory" => {
+            let service = saga::Inventory::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
+            let service = Arc::new(service.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let service = Arc::clone(&service);
+                async move { Ok::<_, Infallible>(service.handle(event).await) }
+            })))
+        }
+        "payment" => {
+            let service = saga::Payment::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
+            let service = Arc::new(service.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let service = Arc::clone(&service);
+                async move { Ok::<_, Infallible>(service.handle(event).await) }
+            })))
+        }
+        "order" => {
+            let service = saga::Order::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
+            let service = Arc::new(service.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let service = Arc::clone(&service);
+                async move { Ok::<_, Infallible>(service.handle(event).await) }
+            })))
+        }
         "dead-letters" => {
             let letters = dead_letters::DeadLetters::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
             let letters = Arc::new(letters.map_err(|error| failed(error.to_string()))?);

@@ -8,10 +8,11 @@ use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use serde_json::json;
 
 /// Parameters that a deployment must give.
-pub const PARAMETERS: [(&str, &str); 3] = [
+pub const PARAMETERS: [(&str, &str); 4] = [
     ("EmailFrom", "Belfry <belfry@example.com>"),
     ("SmsOrigination", "BELFRY"),
     ("FcmServiceAccountSecret", "fcm-service-account"),
+    ("PaymentKeySecret", "payment-key"),
 ];
 
 /// The key of the service account that asks the stand-in for access tokens: it must be RSA, which takes a while to make,
@@ -40,6 +41,8 @@ pub fn settings(url: &str, providers: &str) -> BTreeMap<String, String> {
         ("BELFRY_SMS_ENDPOINT_URL", providers.to_owned()),
         ("BELFRY_FCM_SERVICE_ACCOUNT", account.to_string()),
         ("BELFRY_FCM_URL", providers.to_owned()),
+        ("BELFRY_PAYMENT_URL", providers.to_owned()),
+        ("BELFRY_PAYMENT_KEY", "sk_test_of_the_stand_in".to_owned()),
         ("BELFRY_SLACK_ENDPOINT_URL", format!("{providers}/slack")),
         // Whatever host a webhook names, the stand-in gets it.
         ("BELFRY_SLACK_HOSTS", "*".to_owned()),
