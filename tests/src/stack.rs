@@ -271,7 +271,7 @@ impl Stack {
 
     /// Returns when every stream and queue is drained.
     pub async fn idle(&self) {
-        let answer = self.call(Method::GET, "/local/idle?timeout=60", None).await;
+        let answer = self.call(Method::GET, "/local/idle?timeout=300", None).await;
         assert_eq!(answer.status, StatusCode::OK, "the stack did not come to rest: {}", answer.text);
     }
 
