@@ -1,4 +1,4 @@
-//! A proxy in front of DynamoDB or SQS: counts calls, and does to them what no engine does by itself.
+//! A proxy in front of DynamoDB, SQS or a provider: counts calls, and does to them what none of these does by itself.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +32,9 @@ pub enum Fault {
     NotSent,
     /// The call takes effect, and its answer is lost.
     AnswerLost,
-    /// The call is held before it arrives, for ever: the moment to kill the caller before it.
+    /// The call is held before it arrives, until it is released: the moment to kill the caller before it.
     HeldBefore,
-    /// The call takes effect and its answer is held, for ever: the moment to kill the caller after it.
+    /// The call takes effect and its answer is held, until it is released: the moment to kill the caller after it.
     HeldAfter,
 }
 
@@ -50,13 +50,23 @@ struct Shared {
     target: String,
     client: reqwest::Client,
     state: Mutex<Counts>,
-    held: Notify,
+    /// A permit for each call that is held and that nobody has been told of.
+    held: Semaphore,
 }
 
 impl Shared {
-    async fn hold(&self) -> Response {
-        self.held.notify_one();
-        std::future::pending().await
+    async fn hold(&self, operation: &str) {
+        let release = self.gate(operation);
+        let mut released = std::pin::pin!(release.notified());
+        // Whoever is told that it is held may release it at once.
+        released.as_mut().enable();
+        self.held.add_permits(1);
+        released.await;
+    }
+
+    fn gate(&self, operation: &str) -> Arc<Notify> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(state.gates.entry(operation.to_owned()).or_default())
     }
 }
 
@@ -64,13 +74,15 @@ impl Shared {
 struct Counts {
     calls: HashMap<String, usize>,
     plans: Vec<Plan>,
+    /// What the held calls of an operation wait for.
+    gates: HashMap<String, Arc<Notify>>,
 }
 
-/// What happens to the next calls of an operation that have this text in their body.
+/// What happens to the next calls of an operation that have all of these texts in their body.
 #[derive(Debug)]
 struct Plan {
     operation: String,
-    text: String,
+    texts: Vec<String>,
     faults: VecDeque<Fault>,
 }
 
@@ -83,7 +95,7 @@ impl Proxy {
             target: target.to_owned(),
             client: reqwest::Client::new(),
             state: Mutex::default(),
-            held: Notify::new(),
+            held: Semaphore::new(0),
         });
         let router = Router::new().fallback(pass).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -102,8 +114,13 @@ impl Proxy {
 
     /// The same, of those calls alone that have `text` in their body: a table, a queue, a status.
     pub fn break_next_with(&self, operation: &str, text: &str, faults: &[Fault]) {
-        let faults = faults.iter().copied().collect();
-        let plan = Plan { operation: operation.to_owned(), text: text.to_owned(), faults };
+        self.break_next_with_all(operation, &[text], faults);
+    }
+
+    /// The same, of those calls alone that have all of these texts in their body.
+    pub fn break_next_with_all(&self, operation: &str, texts: &[&str], faults: &[Fault]) {
+        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+        let plan = Plan { operation: operation.to_owned(), texts, faults: faults.iter().copied().collect() };
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).plans.push(plan);
     }
 
@@ -114,9 +131,14 @@ impl Proxy {
         self.break_next(operation, &faults);
     }
 
-    /// Returns when a call is held.
+    /// Returns when a call is held; asked again, when another one is.
     pub async fn held(&self) {
-        self.shared.held.notified().await;
+        self.shared.held.acquire().await.expect("never closed").forget();
+    }
+
+    /// Lets the calls of an operation that are held go on.
+    pub fn release(&self, operation: &str) {
+        self.shared.gate(operation).notify_waiters();
     }
 
     /// Breaks nothing any more.
@@ -143,29 +165,35 @@ impl Proxy {
     }
 }
 
-async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default();
-    let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+/// An operation is named by the target that AWS's JSON protocols put into a header; elsewhere by its path.
+async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+    let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_else(|| uri.path()).to_owned();
     let fault = {
         let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state.calls.entry(operation.clone()).or_default() += 1;
         let text = std::str::from_utf8(&body).unwrap_or_default();
-        let is_meant = |plan: &&mut Plan| plan.operation == operation && text.contains(&plan.text);
+        let is_meant =
+            |plan: &&mut Plan| plan.operation == operation && plan.texts.iter().all(|part| text.contains(part));
         state.plans.iter_mut().filter(is_meant).find_map(|plan| plan.faults.pop_front())
     };
     match fault {
-        None | Some(Fault::None) => forward(&shared, headers, body).await,
+        None | Some(Fault::None) => forward(&shared, &uri, headers, body).await,
         Some(Fault::AnswerLost) => {
-            forward(&shared, headers, body).await;
+            forward(&shared, &uri, headers, body).await;
             broken()
         }
         Some(Fault::NotSent) => broken(),
-        Some(Fault::HeldBefore) => shared.hold().await,
-        Some(Fault::HeldAfter) => {
-            forward(&shared, headers, body).await;
-            shared.hold().await
+        Some(Fault::HeldBefore) => {
+            shared.hold(&operation).await;
+            forward(&shared, &uri, headers, body).await
         }
-        Some(fault @ (Fault::PartlyAway | Fault::PartlyRefused)) => partly(&shared, headers, &body, fault).await,
+        Some(Fault::HeldAfter) => {
+            let answer = forward(&shared, &uri, headers, body).await;
+            shared.hold(&operation).await;
+            answer
+        }
+        Some(fault @ (Fault::PartlyAway | Fault::PartlyRefused)) => partly(&shared, &uri, headers, &body, fault).await,
         Some(Fault::Conflict) => cancelled(&body),
         Some(Fault::InProgress) => error(400, "TransactionInProgressException", json!({})),
         Some(Fault::Throttled) => error(400, "ThrottlingException", json!({})),
@@ -173,8 +201,9 @@ async fn pass(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
     }
 }
 
-async fn forward(shared: &Shared, headers: HeaderMap, body: Bytes) -> Response {
-    let answered = shared.client.post(&shared.target).headers(headers).body(body).send().await;
+async fn forward(shared: &Shared, uri: &Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let target = format!("{}{}", shared.target.trim_end_matches('/'), uri.path());
+    let answered = shared.client.post(target).headers(headers).body(body).send().await;
     let Ok(answered) = answered else { return StatusCode::BAD_GATEWAY.into_response() };
     let (status, headers) = (answered.status(), answered.headers().clone());
     let bytes = answered.bytes().await.unwrap_or_default();
@@ -182,7 +211,7 @@ async fn forward(shared: &Shared, headers: HeaderMap, body: Bytes) -> Response {
 }
 
 /// A batch of which the first message does not get through.
-async fn partly(shared: &Shared, mut headers: HeaderMap, body: &[u8], fault: Fault) -> Response {
+async fn partly(shared: &Shared, uri: &Uri, mut headers: HeaderMap, body: &[u8], fault: Fault) -> Response {
     let mut request: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(first) = request["Entries"].as_array_mut().filter(|entries| !entries.is_empty()).map(|all| all.remove(0))
     else {
@@ -195,7 +224,7 @@ async fn partly(shared: &Shared, mut headers: HeaderMap, body: &[u8], fault: Fau
     let answered = if request["Entries"].as_array().is_some_and(Vec::is_empty) {
         json!({"Successful": []})
     } else {
-        let response = forward(shared, headers, request.to_string().into()).await;
+        let response = forward(shared, uri, headers, request.to_string().into()).await;
         let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     };

@@ -24,26 +24,33 @@ static ACCOUNT_KEY: LazyLock<String> = LazyLock::new(|| {
 
 /// The settings of every function on this host.
 pub fn settings(url: &str, providers: &str) -> BTreeMap<String, String> {
+    let secret: [u8; 32] = rand::random();
+    let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut settings = providers_at(providers);
+    settings.insert("BELFRY_PUBLIC_URL".to_owned(), url.to_owned());
+    settings.insert("BELFRY_UNSUBSCRIBE_KEY".to_owned(), secret);
+    settings
+}
+
+/// The settings that make every channel's provider answer at one URL: the stand-ins of this host, or those of somebody
+/// whom this host does not outlive.
+pub fn providers_at(url: &str) -> BTreeMap<String, String> {
     let account = json!({
         "type": "service_account",
         "project_id": "belfry-local",
         "private_key_id": "local",
         "private_key": ACCOUNT_KEY.as_str(),
         "client_email": "belfry@belfry-local.iam.gserviceaccount.com",
-        "token_uri": format!("{providers}/token"),
+        "token_uri": format!("{url}/token"),
     });
-    let secret: [u8; 32] = rand::random();
-    let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     [
-        ("BELFRY_PUBLIC_URL", url.to_owned()),
-        ("BELFRY_UNSUBSCRIBE_KEY", secret),
-        ("BELFRY_SES_ENDPOINT_URL", providers.to_owned()),
-        ("BELFRY_SMS_ENDPOINT_URL", providers.to_owned()),
+        ("BELFRY_SES_ENDPOINT_URL", url.to_owned()),
+        ("BELFRY_SMS_ENDPOINT_URL", url.to_owned()),
         ("BELFRY_FCM_SERVICE_ACCOUNT", account.to_string()),
-        ("BELFRY_FCM_URL", providers.to_owned()),
-        ("BELFRY_PAYMENT_URL", providers.to_owned()),
+        ("BELFRY_FCM_URL", url.to_owned()),
+        ("BELFRY_PAYMENT_URL", url.to_owned()),
         ("BELFRY_PAYMENT_KEY", "sk_test_of_the_stand_in".to_owned()),
-        ("BELFRY_SLACK_ENDPOINT_URL", format!("{providers}/slack")),
+        ("BELFRY_SLACK_ENDPOINT_URL", format!("{url}/slack")),
         // Whatever host a webhook names, the stand-in gets it.
         ("BELFRY_SLACK_HOSTS", "*".to_owned()),
     ]

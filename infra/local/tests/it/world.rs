@@ -1,8 +1,10 @@
-//! Engines that outlive the hosts in front of them, and a proxy before each, to catch a host at one of its calls.
+//! Engines and providers that outlive the hosts in front of them, and a proxy before each, to catch a host at one of its
+//! calls.
 
 use std::time::Duration;
 
 use engine::{Engine, Ports};
+use providers::Providers;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy};
 
@@ -49,8 +51,10 @@ pub struct World {
     pub client: reqwest::Client,
     pub dynamodb: Proxy,
     pub sqs: Proxy,
+    pub providers_proxy: Proxy,
+    pub providers: Providers,
     engine: Engine,
-    arguments: Vec<String>,
+    template: String,
     environment: Vec<(String, String)>,
 }
 
@@ -60,19 +64,27 @@ impl World {
         let engine = Engine::start(Ports::default()).await.expect("engines");
         let dynamodb = Proxy::start(engine.dynamodb_url()).await;
         let sqs = Proxy::start(engine.sqs_url()).await;
+        let providers = Providers::new();
+        let providers_proxy = Proxy::start(&serve(&providers).await).await;
         let endpoints = [("AWS_ENDPOINT_URL_DYNAMODB", dynamodb.url()), ("AWS_ENDPOINT_URL_SQS", sqs.url())];
-        let environment = endpoints.iter().chain(settings);
-        let environment = environment.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let arguments = ["--port", "0", "--template", template].map(str::to_owned).into();
+        let settings = endpoints.iter().chain(settings);
+        let settings = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let environment = local::providers_at(providers_proxy.url()).into_iter().chain(settings).collect();
+        let template = template.to_owned();
         let client = reqwest::Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE * 2);
         let client = client.build().expect("a client");
-        Self { cell, client, dynamodb, sqs, engine, arguments, environment }
+        Self { cell, client, dynamodb, sqs, providers_proxy, providers, engine, template, environment }
     }
 
     /// Starts a host. On a thread of its own, because it waits while the proxies have to serve the new process.
     pub async fn host(&self) -> Belfry {
-        let (arguments, environment) = (self.arguments.clone(), self.environment.clone());
-        let start = move || Belfry::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &environment);
+        self.host_of(&self.template).await
+    }
+
+    /// The same with another template.
+    pub async fn host_of(&self, template: &str) -> Belfry {
+        let (template, environment) = (template.to_owned(), self.environment.clone());
+        let start = move || Belfry::start(&["--port", "0", "--template", &template], &environment);
         tokio::task::spawn_blocking(start).await.expect("a host")
     }
 
@@ -80,9 +92,15 @@ impl World {
     pub fn hold(&self, point: Point, fault: Fault) {
         let mut faults = vec![Fault::None; point.before];
         faults.push(fault);
-        // No operation is of both.
-        self.dynamodb.break_next_with(point.operation, point.text, &faults);
-        self.sqs.break_next_with(point.operation, point.text, &faults);
+        self.break_next(point.operation, &[point.text], &faults);
+    }
+
+    /// Plans what happens to the next calls of an operation that have all of these texts in their body.
+    pub fn break_next(&self, operation: &str, texts: &[&str], faults: &[Fault]) {
+        // No operation is of two of them.
+        for proxy in [&self.dynamodb, &self.sqs, &self.providers_proxy] {
+            proxy.break_next_with_all(operation, texts, faults);
+        }
     }
 
     /// Returns when the host is held.
@@ -91,6 +109,7 @@ impl World {
             tokio::select! {
                 () = self.dynamodb.held() => {}
                 () = self.sqs.held() => {}
+                () = self.providers_proxy.held() => {}
             }
         };
         tokio::time::timeout(PATIENCE, held).await.unwrap_or_else(|_| panic!("{}: never came there", self.cell));
@@ -100,6 +119,7 @@ impl World {
     pub fn mend(&self) {
         self.dynamodb.mend();
         self.sqs.mend();
+        self.providers_proxy.mend();
     }
 
     /// Posts as somebody with these claims; nothing where the host is gone before it has answered.
@@ -136,6 +156,7 @@ impl World {
             )
             .header("x-amz-date", "20260101T000000Z");
         let answer = call(&self.client, request).await;
+        assert!(answer["LastEvaluatedKey"].is_null(), "{}: {table} is more than one page", self.cell);
         answer["Items"].as_array().expect("items").clone()
     }
 
@@ -147,4 +168,12 @@ impl World {
         rows.sort();
         rows
     }
+}
+
+/// Serves the providers for as long as the test runs, and says where.
+async fn serve(providers: &Providers) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(providers.clone().serve(listener, std::future::pending()));
+    url
 }
