@@ -41,6 +41,11 @@ pub enum Shelf {
 }
 
 impl Shelf {
+    /// Whether a send lies on it.
+    fn holds(self, send: &ChannelSend) -> bool {
+        send.state.ended_at().is_none() && send.state.is_given_up() == (self == Self::Held)
+    }
+
     fn partition(self, spread: u32) -> String {
         let shelf = match self {
             Self::Open => "OPEN",
@@ -187,12 +192,10 @@ impl Sends {
         // One that cannot be read must not keep the others from being swept.
         let sends =
             sends.filter_map(|send| send.inspect_err(|error| tracing::error!(%error, "send cannot be read")).ok());
-        // The index lags: what it lists may have come to its end since, or another sweeper may have sent for it.
-        let is_due = |send: &ChannelSend| match shelf {
-            Shelf::Open => send.due_at <= until,
-            Shelf::Held => true,
-        };
-        Ok(sends.filter(|send| send.state.ended_at().is_none() && is_due(send)).collect())
+        // The index lags: what it lists may have come to its end since, or may have been claimed, and whoever has claimed
+        // it records nothing once somebody else has changed it.
+        let is_due = |send: &ChannelSend| shelf.holds(send) && (shelf == Shelf::Held || send.due_at <= until);
+        Ok(sends.filter(is_due).collect())
     }
 
     /// How many sends of a shelf are due by then.

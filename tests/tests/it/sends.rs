@@ -303,6 +303,47 @@ async fn a_send_whose_message_was_lost_is_found_by_the_sweeper() {
 }
 
 #[tokio::test]
+async fn a_sweeper_that_comes_too_late_leaves_a_fresh_claim_alone() {
+    let template = Some(template_without(SENDS_MAPPING));
+    let stack = Stack::behind_a_proxy_with(Options { template, ..hasty(&[("BELFRY_OUTBOX_GRACE", "0s")]) }).await;
+    customer(&stack).await;
+    announce(&stack, "e", &["EMAIL"]).await;
+    // One sweeper finds the send overdue and is slow to look at it.
+    stack.proxy().break_next_with("BatchGetItem", "belfry-sends", &[Fault::HeldBefore]);
+    let slow = async {
+        let swept = stack.sweep_for("sends").await;
+        assert_eq!(swept, 0, "it is somebody's by now");
+        // Whose it is, records it.
+        stack.proxy().release("TransactWriteItems");
+    };
+    let quick = async {
+        stack.proxy().held().await;
+        stack.proxy().break_next_with("TransactWriteItems", "sent_at", &[Fault::HeldBefore]);
+        assert_eq!(stack.sweep_for("sends").await, 1);
+        stack.proxy().held().await;
+        assert_eq!(stack.column("sends", "status").await, ["PROCESSING"]);
+        stack.proxy().release("BatchGetItem");
+    };
+    tokio::join!(slow, quick);
+    stack.idle().await;
+    assert_eq!(stack.column("sends", "status").await, ["SENT"]);
+    assert_eq!(outcomes(&stack.sent("EMAIL").await), ["accepted"]);
+}
+
+#[tokio::test]
+async fn a_token_that_has_it_is_not_asked_again_for_the_others_sake() {
+    let stack = Stack::with(hasty(&[])).await;
+    customer(&stack).await;
+    stack.fault("PUSH", "error", Some(1)).await;
+    announce(&stack, "e", &["PUSH"]).await;
+    let sent = stack.sent("PUSH").await;
+    assert_eq!(outcomes(&sent), ["error", "accepted", "accepted"], "{sent:?}");
+    assert_eq!(sent[0].0, sent[2].0, "the one that failed is asked again, and no other: {sent:?}");
+    assert_ne!(sent[0].0, sent[1].0, "{sent:?}");
+    assert_eq!(send(&stack, "PUSH").await["status"], "SENT");
+}
+
+#[tokio::test]
 async fn a_broken_answer_of_the_ledger_tells_nobody_twice() {
     // Each call that a delivery makes, broken once: not made, or made and its answer lost.
     for (call, table) in
