@@ -147,7 +147,7 @@ impl World {
     }
 
     /// Asks for each dead letter on its own.
-    async fn redrive_each(&self, host: &Belfry) {
+    pub async fn redrive_each(&self, host: &Belfry) {
         for [id] in self.rows("dead-letters", ["dead_letter_id"]).await {
             self.operate(host, &format!("/v1/dead-letters/{id}/redrive"), &json!({}), 200).await;
         }

@@ -1,0 +1,201 @@
+//! A host that dies at a call of the delivery, before the call or after it, the provider's among them: what the
+//! provider was not asked for is asked once; what it may have sent is sent again where the channel says so, and is an
+//! operator's case where it says that; what is recorded is not sent again. The providers outlive the host, and count.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use providers::Target;
+use tests::Fault;
+
+use crate::staff::{CHANNELS, PATIENT, SOON, Stored, address, user_id};
+use crate::world::{PATIENCE, World, template};
+
+/// How many people are told, and which of them is caught.
+const PEOPLE: usize = 3;
+const CAUGHT: usize = 1;
+
+/// How many cells run side by side: most of the time they wait for a lease to end.
+const SIDE_BY_SIDE: usize = 6;
+
+/// The calls on the way of one send, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Call {
+    /// The relay puts its message onto its channel's queue.
+    Queued,
+    /// The delivery reads it.
+    Read,
+    /// And claims it.
+    Claimed,
+    /// And hands it to the provider.
+    Sent,
+    /// And records what came of it.
+    Recorded,
+    /// The message is deleted.
+    Deleted,
+}
+
+const CALLS: [Call; 6] = [Call::Queued, Call::Read, Call::Claimed, Call::Sent, Call::Recorded, Call::Deleted];
+
+/// How far a send had come when its worker died.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    claimed: bool,
+    asked: bool,
+    recorded: bool,
+}
+
+impl Reached {
+    fn new(call: Call, fault: Fault) -> Self {
+        let is_done = |step: Call| call > step || (call == step && fault == Fault::HeldAfter);
+        Self { claimed: is_done(Call::Claimed), asked: is_done(Call::Sent), recorded: is_done(Call::Recorded) }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_killed_at_any_of_its_calls_tells_everybody_and_repeats_only_what_nobody_can_know() {
+    // Mail and push are sent again, text messages are held: the defaults.
+    killed_everywhere(&[], |channel| channel == Target::Sms).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_killed_at_any_of_its_calls_goes_by_its_channels_setting() {
+    let turned = [
+        ("BELFRY_EMAIL_WHEN_UNCERTAIN", "hold"),
+        ("BELFRY_PUSH_WHEN_UNCERTAIN", "hold"),
+        ("BELFRY_SMS_WHEN_UNCERTAIN", "resend"),
+    ];
+    killed_everywhere(&turned, |channel| channel != Target::Sms).await;
+}
+
+async fn killed_everywhere(settings: &[(&str, &str)], is_held: impl Fn(Target) -> bool + Copy) {
+    let settings = &[SOON.as_slice(), settings].concat();
+    let cells = CALLS.into_iter().flat_map(|call| [(call, Fault::HeldBefore), (call, Fault::HeldAfter)]);
+    let killed = async |(call, fault)| killed_at(call, fault, settings, is_held).await;
+    futures_util::stream::iter(cells).for_each_concurrent(SIDE_BY_SIDE, killed).await;
+}
+
+async fn killed_at(call: Call, fault: Fault, settings: &[(&str, &str)], is_held: impl Fn(Target) -> bool) {
+    let world = World::new(format!("{call:?}, {fault:?}"), &PATIENT, settings).await;
+    let host = world.host().await;
+    world.employ(&host, PEOPLE).await;
+    for channel in CHANNELS {
+        world.hold_send(call, fault, channel);
+    }
+    world.announce_to_staff(&host).await;
+    if call == Call::Deleted {
+        // Which batch the caught one's message is in, the call does not say: all of them are held.
+        let all_sent = |sends: &[Stored]| sends.len() == PEOPLE * 3 && sends.iter().all(|send| send.status == "SENT");
+        world.until_sends("all sent", all_sent).await;
+    }
+    for _ in CHANNELS {
+        world.held().await;
+    }
+    host.kill();
+    world.mend();
+    let host = world.host().await;
+    let sends = world.settled(&host, PEOPLE * CHANNELS.len()).await;
+    for send in &sends {
+        world.is_well_told(send, Reached::new(call, fault), is_held(send.channel));
+    }
+    let held: Vec<&Stored> = sends.iter().filter(|send| send.status == "UNCERTAIN").collect();
+    let letters = world.rows("dead-letters", ["consumer", "status"]).await;
+    let mut expected: Vec<[String; 2]> = held.iter().map(|send| [consumer(send.channel), "OPEN".to_owned()]).collect();
+    expected.sort();
+    assert_eq!(letters, expected, "{}: a dead letter for each that is held", world.cell);
+
+    // An operator decides that they are to be sent after all.
+    let before = world.reached();
+    world.redrive_each(&host).await;
+    let again = world.settled(&host, sends.len()).await;
+    assert!(again.iter().all(|send| send.status == "SENT"), "{}: {again:?}", world.cell);
+    for (to, times) in world.reached() {
+        let is_redriven =
+            held.iter().any(|send| to == (format!("{:?}", send.channel), address(&send.user_id, send.channel)));
+        let times_before = before.get(&to).copied().unwrap_or_default();
+        assert_eq!(times, times_before + usize::from(is_redriven), "{}: {to:?} after the redrive", world.cell);
+    }
+}
+
+fn consumer(channel: Target) -> String {
+    format!("deliver:{}", name(channel))
+}
+
+fn name(channel: Target) -> String {
+    format!("{channel:?}").to_uppercase()
+}
+
+impl World {
+    /// Plans to hold the host at a call on the way of the caught person's send.
+    fn hold_send(&self, call: Call, fault: Fault, channel: Target) {
+        let caught = user_id(CAUGHT);
+        let queue = format!("belfry-deliver-{}", name(channel).to_lowercase());
+        let place = format!("#{}", name(channel));
+        match call {
+            Call::Queued => self.break_next("SendMessageBatch", &[&queue, &caught], &[fault]),
+            Call::Read => self.break_next("BatchGetItem", &["belfry-sends", &place, &caught], &[fault]),
+            Call::Claimed => self.break_next("TransactWriteItems", &["PROCESSING", &place, &caught], &[fault]),
+            Call::Sent => {
+                let operation = match channel {
+                    Target::Sms => "SendTextMessage",
+                    Target::Push => "/v1/projects/belfry-local/messages:send",
+                    _ => "/v2/email/outbound-emails",
+                };
+                self.break_next(operation, &[&address(&caught, channel)], &[fault]);
+            }
+            Call::Recorded => self.break_next("TransactWriteItems", &["sent_at", &place, &caught], &[fault]),
+            Call::Deleted => self.break_next("DeleteMessageBatch", &[&queue], &[fault; PEOPLE]),
+        }
+    }
+
+    /// What became of a send, and how often its provider was asked, fit each other; of the caught one, they fit where
+    /// it was caught.
+    fn is_well_told(&self, send: &Stored, caught: Reached, is_held: bool) {
+        let to = (format!("{:?}", send.channel), address(&send.user_id, send.channel));
+        let times = self.reached().get(&to).copied().unwrap_or_default();
+        let why = format!("{}: {send:?}, reached {times} times", self.cell);
+        // A worker that died may have sent it or not.
+        let (sent, died) = (send.ended("sent"), send.ended("unknown: its worker died"));
+        assert_eq!(send.attempts.len(), sent + died, "{why}");
+        assert!((sent..=sent + died).contains(&times) && died <= 1, "{why}");
+        let expected = if is_held && died > 0 { "UNCERTAIN" } else { "SENT" };
+        assert_eq!((send.status.as_str(), sent), (expected, usize::from(expected == "SENT")), "{why}");
+        if send.user_id != user_id(CAUGHT) {
+            return;
+        }
+        let Reached { claimed, asked, recorded } = caught;
+        let is_lost = claimed && !recorded;
+        assert_eq!(died, usize::from(is_lost), "{why}");
+        let asked_after = usize::from(!recorded && !(is_lost && is_held));
+        assert_eq!(times, usize::from(asked) + asked_after, "{why}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_worker_held_is_found_by_the_sweeper_alone() {
+    // Of the deployed template: nobody waits for six minutes until its message comes back.
+    let template = template("deployed", &[]);
+    let settings = [SOON.as_slice(), &[("BELFRY_SMS_WHEN_UNCERTAIN", "resend")]].concat();
+    let world = World::new("swept".to_owned(), &template, &settings).await;
+    let host = world.host().await;
+    world.employ(&host, PEOPLE).await;
+    world.break_next("TransactWriteItems", &["PROCESSING"], &[Fault::HeldAfter; PEOPLE * CHANNELS.len()]);
+    world.announce_to_staff(&host).await;
+    for _ in 0..PEOPLE * CHANNELS.len() {
+        world.held().await;
+    }
+    host.kill();
+    world.mend();
+    assert!(world.sends().await.iter().all(|send| send.status == "PROCESSING"), "{:?}", world.sends().await);
+    let host = world.host().await;
+    let mut swept = 0;
+    let settled = async {
+        while world.sends().await.iter().any(|send| send.is_open) {
+            swept += world.sweep_sends(&host).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, settled).await.expect("all of them settled");
+    assert_eq!(swept, 9, "each is sent for once");
+    world.all_reached_once(PEOPLE).await;
+}
