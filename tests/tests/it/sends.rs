@@ -331,6 +331,25 @@ async fn a_sweeper_that_comes_too_late_leaves_a_fresh_claim_alone() {
 }
 
 #[tokio::test]
+async fn of_two_workers_that_read_the_same_send_one_claims_it() {
+    let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
+    customer(&stack).await;
+    let mut event = announcement("e", "u", "t");
+    event["payload"]["channels"] = json!(["EMAIL"]);
+    // One has read it and is slow to claim it.
+    stack.proxy().break_next_with("TransactWriteItems", "PROCESSING", &[Fault::HeldBefore]);
+    stack.source().await.hand_in(&event).await;
+    stack.proxy().held().await;
+    stack.redeliver("e", 1).await;
+    assert_eq!(outcomes(&stack.sent("EMAIL").await), ["accepted"]);
+    stack.proxy().release("TransactWriteItems");
+    stack.idle().await;
+    assert_eq!(outcomes(&stack.sent("EMAIL").await), ["accepted"]);
+    let send = send(&stack, "EMAIL").await;
+    assert_eq!((&send["status"], &send["attempt_count"]), (&json!("SENT"), &json!(1)), "{send}");
+}
+
+#[tokio::test]
 async fn a_token_that_has_it_is_not_asked_again_for_the_others_sake() {
     let stack = Stack::with(hasty(&[])).await;
     customer(&stack).await;
