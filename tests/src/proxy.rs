@@ -36,6 +36,8 @@ pub enum Fault {
     HeldBefore,
     /// The call takes effect and its answer is held, until it is released: the moment to kill the caller after it.
     HeldAfter,
+    /// Held too, and nobody is told: what a caller tries again because its first call is held.
+    HeldStill,
 }
 
 /// The proxy.
@@ -55,12 +57,12 @@ struct Shared {
 }
 
 impl Shared {
-    async fn hold(&self, operation: &str) {
+    async fn hold(&self, operation: &str, fault: Fault) {
         let release = self.gate(operation);
         let mut released = std::pin::pin!(release.notified());
         // Whoever is told that it is held may release it at once.
         released.as_mut().enable();
-        self.held.add_permits(1);
+        self.held.add_permits(usize::from(fault != Fault::HeldStill));
         released.await;
     }
 
@@ -184,13 +186,13 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, b
             broken()
         }
         Some(Fault::NotSent) => broken(),
-        Some(Fault::HeldBefore) => {
-            shared.hold(&operation).await;
+        Some(fault @ (Fault::HeldBefore | Fault::HeldStill)) => {
+            shared.hold(&operation, fault).await;
             forward(&shared, &uri, headers, body).await
         }
         Some(Fault::HeldAfter) => {
             let answer = forward(&shared, &uri, headers, body).await;
-            shared.hold(&operation).await;
+            shared.hold(&operation, Fault::HeldAfter).await;
             answer
         }
         Some(fault @ (Fault::PartlyAway | Fault::PartlyRefused)) => partly(&shared, &uri, headers, &body, fault).await,

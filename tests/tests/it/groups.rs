@@ -92,6 +92,26 @@ async fn an_audience_of_many_chunks_survives_a_break_between_any_two() {
 }
 
 #[tokio::test]
+async fn a_fan_out_that_was_overtaken_moves_no_cursor() {
+    let stack = Stack::behind_a_proxy().await;
+    staff(&stack, "r", 45).await;
+    // The second of three chunks is slow to be written; meanwhile the message comes again, and all are told.
+    stack.proxy().break_next_with_all("TransactWriteItems", &["r-020", "r-021"], &[Fault::HeldBefore]);
+    let event = announcement("e", &json!({"audience": "RESTAURANT_USER", "restaurant_id": "r"}));
+    stack.source().await.hand_in(&event).await;
+    stack.proxy().held().await;
+    stack.redeliver("e", 1).await;
+    assert_eq!(stack.count("processed").await, 1);
+    stack.proxy().release("TransactWriteItems");
+    stack.idle().await;
+    let seen = told(&stack).await;
+    assert_eq!((seen.len(), seen.values().max()), (45, Some(&1)), "nobody left out, nobody told twice");
+    assert_eq!(stack.count("processed").await, 1);
+    let shared = &stack.items("event-notifications").await[0];
+    assert!(!shared.contains_key("cursor"), "what is done stays done");
+}
+
+#[tokio::test]
 async fn a_group_of_nobody_is_told_and_done() {
     let stack = Stack::start().await;
     stack.source().await.hand_in(&announcement("e", &json!({"audience": "AGENCY_USER", "agency_id": "a-1"}))).await;

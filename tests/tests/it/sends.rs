@@ -1,6 +1,7 @@
 //! Sends: each notification through each of its channels once, whatever the providers and the queues do.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use local::Options;
 use reqwest::{Method, StatusCode};
@@ -332,7 +333,7 @@ async fn a_sweeper_that_comes_too_late_leaves_a_fresh_claim_alone() {
 
 #[tokio::test]
 async fn of_two_workers_that_read_the_same_send_one_claims_it() {
-    let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
+    let stack = Stack::behind_a_proxy_with(hasty(&[("BELFRY_OUTBOX_GRACE", "0s")])).await;
     customer(&stack).await;
     let mut event = announcement("e", "u", "t");
     event["payload"]["channels"] = json!(["EMAIL"]);
@@ -340,8 +341,13 @@ async fn of_two_workers_that_read_the_same_send_one_claims_it() {
     stack.proxy().break_next_with("TransactWriteItems", "PROCESSING", &[Fault::HeldBefore]);
     stack.source().await.hand_in(&event).await;
     stack.proxy().held().await;
-    stack.redeliver("e", 1).await;
-    assert_eq!(outcomes(&stack.sent("EMAIL").await), ["accepted"]);
+    assert_eq!(stack.sweep_for("sends").await, 1, "a message for another one");
+    let sent = async {
+        while stack.column("sends", "status").await != ["SENT"] {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), sent).await.expect("the other one sends it");
     stack.proxy().release("TransactWriteItems");
     stack.idle().await;
     assert_eq!(outcomes(&stack.sent("EMAIL").await), ["accepted"]);
