@@ -4,7 +4,7 @@
 use futures_util::StreamExt;
 use tests::Fault;
 
-use crate::staff::{CHANNELS, PATIENT, SENDS_STAY, SOON, user_id};
+use crate::staff::{CHANNELS, FAN_OUT_ALONE, NOTHING_SENT, SOON, user_id};
 use crate::world::World;
 
 /// Three chunks: nineteen, nineteen and seven.
@@ -35,9 +35,9 @@ async fn a_fan_out_killed_at_any_of_its_calls_leaves_nobody_out_and_tells_nobody
 
 async fn killed_at(call: Call, fault: Fault) {
     let (operation, texts, before) = call;
-    let world = World::new(format!("{call:?}, {fault:?}"), &PATIENT, &SOON).await;
+    let world = World::new(format!("{call:?}, {fault:?}"), &FAN_OUT_ALONE, &SOON).await;
     // Nothing is sent before the kill: what is sent has a test of its own.
-    let host = world.host_of(&SENDS_STAY).await;
+    let host = world.host_of(&NOTHING_SENT).await;
     world.employ(&host, PEOPLE).await;
     let mut faults = vec![Fault::None; before];
     faults.push(fault);

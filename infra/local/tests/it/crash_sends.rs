@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use providers::Target;
 use tests::Fault;
 
-use crate::staff::{CHANNELS, PATIENT, SOON, Stored, address, user_id};
+use crate::staff::{BOTH_COME_BACK, CHANNELS, SHORT_LEASE, SOON, Stored, address, user_id};
 use crate::world::{PATIENCE, World, template};
 
 /// How many people are told, and which of them is caught.
@@ -69,14 +69,14 @@ async fn a_delivery_killed_at_any_of_its_calls_goes_by_its_channels_setting() {
 }
 
 async fn killed_everywhere(settings: &[(&str, &str)], is_held: impl Fn(Target) -> bool + Copy) {
-    let settings = &[SOON.as_slice(), settings].concat();
+    let settings = &[SOON.as_slice(), &SHORT_LEASE, settings].concat();
     let cells = CALLS.into_iter().flat_map(|call| [(call, Fault::HeldBefore), (call, Fault::HeldAfter)]);
     let killed = async |(call, fault)| killed_at(call, fault, settings, is_held).await;
     futures_util::stream::iter(cells).for_each_concurrent(SIDE_BY_SIDE, killed).await;
 }
 
 async fn killed_at(call: Call, fault: Fault, settings: &[(&str, &str)], is_held: impl Fn(Target) -> bool) {
-    let world = World::new(format!("{call:?}, {fault:?}"), &PATIENT, settings).await;
+    let world = World::new(format!("{call:?}, {fault:?}"), &BOTH_COME_BACK, settings).await;
     let host = world.host().await;
     world.employ(&host, PEOPLE).await;
     for channel in CHANNELS {
@@ -178,7 +178,7 @@ impl World {
 async fn what_a_dead_worker_held_is_found_by_the_sweeper_alone() {
     // Of the deployed template: nobody waits for six minutes until its message comes back.
     let template = template("deployed", &[]);
-    let settings = [SOON.as_slice(), &[("BELFRY_SMS_WHEN_UNCERTAIN", "resend")]].concat();
+    let settings = [SOON.as_slice(), &SHORT_LEASE, &[("BELFRY_SMS_WHEN_UNCERTAIN", "resend")]].concat();
     let world = World::new("swept".to_owned(), &template, &settings).await;
     let host = world.host().await;
     world.employ(&host, PEOPLE).await;

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use tests::Fault;
 
 use crate::belfry::{Belfry, call};
-use crate::staff::{CHANNELS, PATIENT, SOON};
+use crate::staff::{BOTH_COME_BACK, CHANNELS, SOON};
 use crate::world::{PATIENCE, World};
 
 const PEOPLE: usize = 25;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_five_staff_hear_of_a_reservation_once_whatever_comes_twice_and_whoever_dies() {
-    let world = World::new("the show".to_owned(), &PATIENT, &SOON).await;
+    let world = World::new("the show".to_owned(), &BOTH_COME_BACK, &SOON).await;
     let host = world.host().await;
     world.employ(&host, PEOPLE).await;
 

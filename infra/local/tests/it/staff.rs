@@ -14,37 +14,37 @@ use crate::world::{PATIENCE, World, template};
 /// The channels that the staff have an address for.
 pub const CHANNELS: [Target; 3] = [Target::Email, Target::Sms, Target::Push];
 
-/// A retry is due at once, and so is what the sweeper looks for; a dead worker's claim ends after seconds. Not sooner:
-/// nobody may outlast a provider's time limit or a lease only because the machine is busy.
-pub const SOON: [(&str, &str); 4] = [
-    ("BELFRY_BACKOFF_BASE", "1ms"),
-    ("BELFRY_OUTBOX_GRACE", "0s"),
-    ("BELFRY_PROVIDER_TIME_LIMIT", "5s"),
-    ("BELFRY_SEND_LEASE", "6s"),
-];
+/// A retry is due at once, and so is what the sweeper looks for.
+pub const SOON: [(&str, &str); 2] = [("BELFRY_BACKOFF_BASE", "1ms"), ("BELFRY_OUTBOX_GRACE", "0s")];
 
-/// What a killed consumer held comes back after a while that a test can wait for. Longer than the lease: who comes
-/// earlier is the sweeper.
-const SHORT: [(&str, &str); 6] = [
+/// A dead worker's claim ends after seconds. Not sooner: nobody may outlast a provider's time limit or a lease only
+/// because the machine is busy.
+pub const SHORT_LEASE: [(&str, &str); 2] = [("BELFRY_PROVIDER_TIME_LIMIT", "8s"), ("BELFRY_SEND_LEASE", "10s")];
+
+/// What a killed fan-out held comes back after a while that a test can wait for.
+const FAN_OUT_COMES_BACK: [(&str, &str); 4] = [
     ("VisibilityTimeout: 180", "VisibilityTimeout: 8"),
-    ("VisibilityTimeout: 360", "VisibilityTimeout: 8"),
     ("VisibilityTimeout: 540", "VisibilityTimeout: 8"),
     ("      Timeout: 30", "      Timeout: 8"),
-    ("      Timeout: 60", "      Timeout: 8"),
     ("      Timeout: 90", "      Timeout: 8"),
 ];
 
-/// The deployed template, but for that.
-pub static PATIENT: LazyLock<String> = LazyLock::new(|| template("patient", &SHORT));
+/// And what a killed delivery held. Longer than the lease: who comes earlier is the sweeper.
+const DELIVERY_COMES_BACK: [(&str, &str); 2] =
+    [("VisibilityTimeout: 360", "VisibilityTimeout: 15"), ("      Timeout: 60", "      Timeout: 15")];
 
-/// The same, and nobody takes fresh sends to their queues.
-pub static SENDS_STAY: LazyLock<String> = LazyLock::new(|| {
-    let off = (
-        "            Stream: !GetAtt SendsTable.StreamArn",
-        "            Enabled: false\n            Stream: !GetAtt SendsTable.StreamArn",
-    );
-    template("sends-stay", &[SHORT.as_slice(), &[off]].concat())
-});
+/// And nobody takes fresh sends to their queues.
+const SENDS_STAY_THERE: (&str, &str) = (
+    "            Stream: !GetAtt SendsTable.StreamArn",
+    "            Enabled: false\n            Stream: !GetAtt SendsTable.StreamArn",
+);
+
+/// The deployed template, but for that: of both, of the fan-out alone, of the fan-out alone and nothing is sent.
+pub static BOTH_COME_BACK: LazyLock<String> =
+    LazyLock::new(|| template("both", &[FAN_OUT_COMES_BACK.as_slice(), &DELIVERY_COMES_BACK].concat()));
+pub static FAN_OUT_ALONE: LazyLock<String> = LazyLock::new(|| template("fan-out", &FAN_OUT_COMES_BACK));
+pub static NOTHING_SENT: LazyLock<String> =
+    LazyLock::new(|| template("nothing-sent", &[FAN_OUT_COMES_BACK.as_slice(), &[SENDS_STAY_THERE]].concat()));
 
 /// A send as it is stored.
 #[derive(Debug)]
