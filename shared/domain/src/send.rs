@@ -66,7 +66,7 @@ pub struct ChannelSend {
     /// How often the provider was out of reach, which does not count.
     #[serde(default)]
     pub postponed: u32,
-    /// How often a sweeper has sent for it.
+    /// How often a sweeper has sent for it since it was last tried.
     #[serde(default)]
     pub swept: u32,
     /// The last failure, or why it was skipped.

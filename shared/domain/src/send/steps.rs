@@ -15,6 +15,8 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 const SHORTEST_SWEEP: Duration = Duration::from_secs(10);
 /// up to this.
 const LONGEST_SWEEP: Duration = Duration::from_secs(3_600);
+/// A send that was sent for so often, and not tried, is stuck: after an hour, with the usual waits.
+const STUCK: u32 = 5;
 
 /// What an attempt to claim a send comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +71,7 @@ impl ChannelSend {
                 let taken = gone.processing(by, terms, now);
                 Claim::Taken(Box::new(Self { version: self.version + 1, ..taken }))
             }
-            SendState::Failed { .. } | SendState::Uncertain { next_retry_at: None }
-                if redrive.is_some() && redrive != self.redrive =>
-            {
+            SendState::Failed { .. } | SendState::Uncertain { next_retry_at: None } if self.is_opened_by(redrive) => {
                 let open = Self { attempt_count: 0, postponed: 0, opened_at: now, redrive, ..self.clone() };
                 Claim::Taken(Box::new(open.processing(by, terms, now)))
             }
@@ -91,6 +91,33 @@ impl ChannelSend {
             version: self.version + 1,
             ..self.clone()
         }
+    }
+
+    /// Whether this redrive opens the send: it is given up, and the redrive is newer than the last one that did. Their
+    /// ids are ours and sort by time, so a message of an older one that comes late opens nothing.
+    pub fn is_opened_by(&self, redrive: Option<Uuid>) -> bool {
+        self.state.is_given_up() && redrive > self.redrive
+    }
+
+    /// The send once an operator has decided that it need not be sent, if it was held for them. What has FAILED stays so.
+    pub fn discarded(&self, now: Time) -> Option<Self> {
+        let SendState::Uncertain { next_retry_at: None } = self.state else { return None };
+        let words = "discarded by an operator";
+        let last_error = match &self.last_error {
+            Some(reason) => format!("{reason}; {words}"),
+            None => words.to_owned(),
+        };
+        Some(Self {
+            state: SendState::Failed { ended_at: now },
+            last_error: Some(last_error),
+            version: self.version + 1,
+            ..self.clone()
+        })
+    }
+
+    /// Whether sweepers have sent for it again and again, and nobody has tried it.
+    pub fn is_stuck(&self) -> bool {
+        self.swept >= STUCK && self.state.ended_at().is_none() && !self.state.is_given_up()
     }
 
     /// Whether this claim still holds the send.
@@ -134,6 +161,8 @@ impl ChannelSend {
             state,
             attempt_count: counted,
             postponed,
+            // Somebody came.
+            swept: 0,
             last_error: ended.problem().or_else(|| self.last_error.clone()),
             due_at,
             version: self.version + 1,

@@ -128,6 +128,44 @@ fn a_redrive_opens_what_was_given_up_once_and_nothing_else() {
 }
 
 #[test]
+fn a_late_message_of_an_older_redrive_opens_nothing() {
+    let refused = Ended::Refused("HTTP 400".to_owned());
+    let (first, second) = (Some(Uuid::from_u128(7)), Some(Uuid::from_u128(8)));
+    let mut send = taken(&fresh(), 1, at(0)).after(&refused, &terms(), at(1), 0.5);
+    for redrive in [first, second] {
+        let Claim::Taken(open) = send.claim(Uuid::nil(), redrive, &terms(), at(2)) else { panic!("not opened") };
+        send = open.after(&refused, &terms(), at(3), 0.5);
+    }
+    assert_eq!(send.claim(Uuid::nil(), first, &terms(), at(4)), Claim::Settled);
+    assert!(!send.is_opened_by(second) && !send.is_opened_by(None));
+    assert!(send.is_opened_by(Some(Uuid::from_u128(9))));
+}
+
+#[test]
+fn what_an_operator_discards_is_at_its_end_if_it_was_held() {
+    let hold = Terms { when_uncertain: WhenUncertain::Hold, ..terms() };
+    let send = taken(&fresh(), 1, at(0));
+    assert_eq!(send.discarded(at(1)), None);
+    let held = send.after(&Ended::Unknown("no answer in time".to_owned()), &hold, at(1), 0.5);
+    let ended = held.discarded(at(2)).expect("it was held");
+    assert_eq!((&ended.state, ended.version), (&SendState::Failed { ended_at: at(2) }, held.version + 1));
+    assert_eq!(ended.last_error.as_deref(), Some("no answer in time; discarded by an operator"));
+    assert_eq!(ended.discarded(at(3)), None);
+}
+
+#[test]
+fn what_is_sent_for_again_and_again_is_stuck_until_somebody_tries_it() {
+    let mut send = fresh();
+    for _ in 0..4 {
+        send = send.sent_for(Duration::from_secs(60), at(0));
+    }
+    assert!(!send.is_stuck());
+    send = send.sent_for(Duration::from_secs(60), at(0));
+    assert!(send.is_stuck() && taken(&send, 1, at(9_000)).is_stuck());
+    assert!(!send.after(&Ended::Failed("HTTP 500".to_owned()), &terms(), at(1), 0.5).is_stuck());
+}
+
+#[test]
 fn a_sweeper_that_has_sent_for_it_comes_later_each_time() {
     let mut send = fresh();
     let mut waits = Vec::new();
