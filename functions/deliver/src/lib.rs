@@ -4,8 +4,9 @@
 //! with a dead letter in the same transaction where it is given up. Three round trips beside the provider's.
 //!
 //! Guarantees: nobody else sends while a claim's lease lives, which is longer than the provider may take; a worker
-//! records only what it still holds; SENT is never sent again. Where nobody can know whether the provider sent it (no
-//! answer, or a worker that died), the channel's setting decides: again, or an operator's case.
+//! records only what it still holds, and does not cease to for as long as it does; SENT is never sent again. Where nobody
+//! can know whether the provider sent it (no answer, or a worker that died), the channel's setting decides: again, or an
+//! operator's case.
 //!
 //! The send in the table is what counts, the message only a nudge: a message that is lost, or comes twice or too early,
 //! changes nothing, and the sweeper is behind all of it.
@@ -22,7 +23,7 @@ use channels::Providers;
 use domain::Time;
 use domain::recipient::{Channel, Recipient};
 use domain::routing::{BadRouting, Queue, Routes};
-use domain::send::{ChannelSend, Claim, SendOrder, SendState, Terms};
+use domain::send::{ChannelSend, Claim, Ended, SendOrder, SendState, Terms};
 use futures_util::future::join_all;
 use ledger::{DeadLetters, EventNotifications, Ledger, LedgerError, Outcome, Recipients, Sends};
 use messaging::delivery::{attributes, failed, given_up, receive_count};
@@ -36,10 +37,15 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use attempt::Attempted;
-use render::Told;
 
 /// How often to look again when others change the same send.
 const RACES: u32 = 5;
+
+/// Before a lease ends by so little, no new attempt to record begins: the ledger's own patience is about as long.
+const LAST_RECORDING: Duration = Duration::from_secs(5);
+
+/// The longest wait between two attempts to record.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The delivery of one channel, with what it needs for every batch.
 pub struct Deliver {
@@ -183,6 +189,7 @@ impl Deliver {
             notification_id = order.as_ref().ok().map(|order| order.notification_id.to_string()),
             trace_id = trace.as_ref().map(domain::Trace::trace_id),
         );
+        let read = order.as_ref().ok().cloned();
         let worked = async {
             let done = match order {
                 Ok(order) if order.channel != self.channel => Err(Undelivered::Misled(order.channel.as_str())),
@@ -192,21 +199,30 @@ impl Deliver {
             match done {
                 Ok(Done::Back(at)) => self.put_back(message, at).await,
                 Ok(done) => done,
+                // What is stored, or to be stored, will be no better the next time.
+                Err(problem @ Undelivered::Ledger(LedgerError::Corrupt(_) | LedgerError::Unwritable(_))) => {
+                    self.refuse(message, read.as_ref(), &problem).await
+                }
                 Err(Undelivered::Ledger(error)) => {
                     tracing::warn!(%error, "message comes back");
                     let wait = self.terms.backoff.after(receive_count(message), rand::random());
                     self.source.come_back(&self.sqs, message, wait).await;
                     Done::Back(Time::now())
                 }
-                Err(problem @ (Undelivered::Order(_) | Undelivered::Misled(_))) => self.refuse(message, &problem).await,
+                Err(problem @ (Undelivered::Order(_) | Undelivered::Misled(_))) => {
+                    self.refuse(message, None, &problem).await
+                }
             }
         };
         worked.instrument(span).await
     }
 
-    /// Nobody can work on it: a dead letter.
-    async fn refuse(&self, message: &SqsMessage, problem: &Undelivered) -> Done {
-        let given_up = given_up(message, &self.source, None, problem.to_string());
+    /// Nobody can work on it: a dead letter, of its send where the message says which.
+    async fn refuse(&self, message: &SqsMessage, order: Option<&SendOrder>, problem: &Undelivered) -> Done {
+        let given_up = match order {
+            Some(order) => order::unworkable(message, &self.source, order, problem.to_string()),
+            None => given_up(message, &self.source, None, problem.to_string()),
+        };
         match self.dead_letters.record(&self.ledger, &given_up).await {
             Ok(_) => {
                 tracing::error!(dead_letter_id = %given_up.dead_letter_id(), reason = given_up.reason, "dead letter");
@@ -264,38 +280,80 @@ impl Deliver {
                     }
                 }
             };
-            let recipient = self.recipients.among(&found, order.audience, &order.user_id)?;
-            let told = self.event_notifications.among(&found, &keys[2])?;
-            return self.deliver(claimed, recipient, told).await.map(Done::Ended);
+            let recipient = self.recipients.among(&found, order.audience, &order.user_id);
+            let told = self.event_notifications.among(&found, &keys[2]);
+            let attempted = match recipient.and_then(|recipient| Ok((recipient, told?))) {
+                Ok((recipient, told)) => self.attempt(&claimed, recipient.as_ref(), told.as_ref()).await,
+                Err(corrupt) => Ended::Refused(corrupt.to_string()).into(),
+            };
+            return self.conclude(&claimed, attempted).await.map(Done::Ended);
         }
         Err(LedgerError::Contended { attempts: RACES })
     }
 
-    /// Tries, and records what came of it.
-    async fn deliver(
-        &self,
-        claimed: ChannelSend,
-        recipient: Option<Recipient>,
-        told: Option<Told>,
-    ) -> Result<Now, LedgerError> {
-        let Attempted { ended, receipts, dead } = self.attempt(&claimed, recipient.as_ref(), told.as_ref()).await;
-        let order = &claimed.order;
-        for address in &dead {
-            let without = |recipient: &Recipient| recipient.without(self.channel, address, Time::now());
-            self.recipients.amend(&self.ledger, (order.audience, &order.user_id), without).await?;
-        }
+    /// Records what came of an attempt, then forgets the addresses that are dead.
+    async fn conclude(&self, claimed: &ChannelSend, attempted: Attempted) -> Result<Now, LedgerError> {
+        let Attempted { ended, receipts, dead } = attempted;
         let mut next = claimed.after(&ended, &self.terms, Time::now(), rand::random());
         next.receipts.extend(receipts);
-        let Some(now) = self.record(&next).await? else {
-            // Stored, and the answer lost; or the lease had ended, and whoever has it now decides.
-            let standing = self.sends.get(&self.ledger, order).await?;
-            if standing.as_ref() == Some(&next) {
-                return Ok(self.ended(&next).await);
-            }
-            tracing::warn!(outcome = next.state.as_str(), "lease ended before the outcome was recorded");
-            return Ok(Now::Lost);
+        let recorded = self.record_while_held(claimed, &next).await;
+        self.forget(&claimed.order, &dead).await;
+        recorded
+    }
+
+    /// The provider has answered, and nobody else knows what: it is recorded for as long as the claim lasts, and not
+    /// only for as long as the ledger is patient.
+    async fn record_while_held(&self, claimed: &ChannelSend, next: &ChannelSend) -> Result<Now, LedgerError> {
+        let (claim, until) = match claimed.state {
+            SendState::Processing { locked_by, lease_until } => (locked_by, lease_until.minus(LAST_RECORDING)),
+            _ => (Uuid::nil(), Time::now()),
         };
-        Ok(now)
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let recorded = match self.record(next).await {
+                Ok(None) => self.standing(claim, next).await,
+                recorded => recorded,
+            };
+            let contended = match recorded {
+                Ok(Some(now)) => return Ok(now),
+                // Something else in the transaction has changed.
+                Ok(None) => LedgerError::Contended { attempts: tries },
+                Err(passing @ (LedgerError::Unavailable { .. } | LedgerError::Contended { .. })) => passing,
+                Err(error) => return Err(error),
+            };
+            if Time::now() >= until {
+                tracing::error!(outcome = next.state.as_str(), "the outcome could not be recorded");
+                return Err(contended);
+            }
+            tracing::warn!(outcome = next.state.as_str(), error = %contended, "not recorded yet, trying again");
+            tokio::time::sleep(self.terms.backoff.after(tries, rand::random()).min(LONGEST_PAUSE)).await;
+        }
+    }
+
+    /// What to make of an outcome that was not stored: it was before, and the answer lost; or the lease had ended, and
+    /// whoever has it now decides. `None` where the claim still holds.
+    async fn standing(&self, claim: Uuid, next: &ChannelSend) -> Result<Option<Now>, LedgerError> {
+        let standing = self.sends.get(&self.ledger, &next.order).await?;
+        if standing.as_ref() == Some(next) {
+            return Ok(Some(self.ended(next).await));
+        }
+        if standing.is_some_and(|standing| standing.is_held_by(claim)) {
+            return Ok(None);
+        }
+        tracing::warn!(outcome = next.state.as_str(), "lease ended before the outcome was recorded");
+        Ok(Some(Now::Lost))
+    }
+
+    /// Takes dead addresses off the recipient's record. Best effort: the next send finds them dead again.
+    async fn forget(&self, order: &SendOrder, dead: &[String]) {
+        if dead.is_empty() {
+            return;
+        }
+        let without = |recipient: &Recipient| recipient.without_all(self.channel, dead, Time::now());
+        if let Err(error) = self.recipients.amend(&self.ledger, (order.audience, &order.user_id), without).await {
+            tracing::warn!(%error, addresses = dead.len(), "dead addresses stay on the record");
+        }
     }
 
     /// Stores what became of a send, with a dead letter where it was given up; `None` where it was not ours to store.

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use aws_lambda_events::sqs::SqsMessage;
+use domain::Time;
 use domain::dead_letter::GivenUp;
 use domain::routing::Queue;
 use domain::send::{ChannelSend, SendOrder};
 use uuid::Uuid;
+
+use crate::delivery;
+use crate::source::Source;
 
 /// The attribute that a redriven order carries: which redrive, so that it opens a send once.
 pub const REDRIVE: &str = "redrive";
@@ -43,6 +48,17 @@ pub fn attributes(send: &ChannelSend) -> BTreeMap<&'static str, String> {
         attributes.insert("traceparent", traceparent.to_string());
     }
     attributes
+}
+
+/// An order that nobody can work on, as the dead letter of its send keeps it.
+pub fn unworkable(message: &SqsMessage, source: &Source, order: &SendOrder, reason: String) -> GivenUp {
+    let given_up = delivery::given_up(message, source, None, reason);
+    let event_type = given_up.attributes.get("event_type").cloned();
+    GivenUp {
+        event: event_type.map(|event_type| (order.event_id.clone(), event_type, Time::now())),
+        notification_id: Some(order.notification_id),
+        ..given_up
+    }
 }
 
 /// A send that is given up, as a dead letter keeps it: the order, so that it can be given again.

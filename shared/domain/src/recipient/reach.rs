@@ -141,6 +141,14 @@ impl Recipient {
         };
         self.suppressed = before.suppressed.iter().filter(still).cloned().collect();
         self
+    /// The same without several of them.
+    pub fn without_all(&self, channel: Channel, addresses: &[String], now: Time) -> Option<Self> {
+        let without = |changed: Option<Self>, address: &String| {
+            changed.as_ref().unwrap_or(self).without(channel, address, now).or(changed)
+        };
+        addresses.iter().fold(None, without)
+    }
+
     }
 }
 
@@ -229,3 +237,7 @@ mod tests {
         assert_eq!(read, dead);
     }
 }
+        let all = ["a", "b", "c"].map(str::to_owned);
+        let none = two.without_all(Channel::Push, &all, Time::now()).expect("a change");
+        assert!(none.details.push_tokens.is_empty());
+        assert_eq!(none.without_all(Channel::Push, &all, Time::now()), None);
