@@ -1,10 +1,12 @@
 //! The recorder: a message that died without a word becomes a dead letter.
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use domain::dead_letter::GivenUp;
 use domain::routing::Queue;
+use domain::send::ChannelSend;
 use futures_util::future::join_all;
 use ledger::LedgerError;
-use messaging::delivery::{Delivery, failed, given_up};
+use messaging::delivery::{Delivery, attributes, failed, given_up};
 use messaging::order;
 use messaging::source::Source;
 use runtime::metrics::Consumed;
@@ -46,15 +48,20 @@ impl DeadLetters {
         let Some(source) = Source::of_dead(&self.sources, message) else {
             return Err(LedgerError::Refused { reason: "a dead letter queue of no known consumer".to_owned() });
         };
-        if let Some(Queue::Deliver(_)) = Queue::named(&source.queue)
+        if let Some(Queue::Deliver(channel)) = Queue::named(&source.queue)
             && let Ok(order) = order::read(message.body.as_deref().unwrap_or_default())
-            && self.sends.get(self.ledger(), &order).await?.is_some()
+            && order.channel == channel
         {
-            // The message was only a nudge. The send is in its table: the sweeper sends for it again, and where it is
-            // given up, that writes a dead letter of its own.
-            let notification_id = order.notification_id;
-            tracing::warn!(%notification_id, consumer = source.consumer, "the order died, its send goes on");
-            return Ok(Recorded::Done);
+            match self.sends.get(self.ledger(), &order).await {
+                Ok(Some(send)) => return self.record_order(message, &send).await,
+                // Its retention is over.
+                Ok(None) => {}
+                Err(LedgerError::Corrupt(corrupt)) => {
+                    let reason = format!("{REASON}; {corrupt}");
+                    return self.keep(&order::unworkable(message, source, &order, reason)).await;
+                }
+                Err(error) => return Err(error),
+            }
         }
         let delivery = Delivery::parse(message, source).ok();
         // Its consumer may have died after the commit, or another delivery may have got through.
@@ -65,11 +72,27 @@ impl DeadLetters {
             return Ok(Recorded::Done);
         }
         let given_up = given_up(message, source, delivery.as_ref(), REASON.to_owned());
-        let kept = self.table.record(self.ledger(), &given_up).await?;
+        self.keep(&given_up).await
+    }
+
+    /// An order is only a nudge, and the send is in its table: the sweeper sends for it again, and where it is given up,
+    /// that has written a dead letter of its own. But nobody sends again for what was given up, and redriven by this
+    /// very message: its dead letter opens again.
+    async fn record_order(&self, message: &SqsMessage, send: &ChannelSend) -> Result<Recorded, LedgerError> {
+        if send.is_opened_by(order::redrive(&attributes(message))) {
+            return self.keep(&order::given_up(send, REASON.to_owned())?).await;
+        }
+        let (notification_id, status) = (send.order.notification_id, send.state.as_str());
+        tracing::warn!(%notification_id, status, "the order died, its send goes on");
+        Ok(Recorded::Done)
+    }
+
+    async fn keep(&self, given_up: &GivenUp) -> Result<Recorded, LedgerError> {
+        let kept = self.table.record(self.ledger(), given_up).await?;
         tracing::error!(
             dead_letter_id = %given_up.dead_letter_id(),
-            consumer = source.consumer,
-            event_id = delivery.as_ref().map(|delivery| delivery.event.event_id.as_str()),
+            consumer = given_up.consumer,
+            event_id = given_up.event.as_ref().map(|(event_id, _, _)| event_id.as_str()),
             kept,
             "dead letter"
         );
