@@ -9,8 +9,11 @@ use runtime::metrics::Anomalies;
 
 use crate::{Sweep, Swept};
 
-/// A send that is overdue for so long has been sent for again and again: its channel is not delivering.
-const STUCK: std::time::Duration = std::time::Duration::from_secs(7_200);
+/// A send that is overdue for so long is not even swept.
+const UNSWEPT: std::time::Duration = std::time::Duration::from_secs(7_200);
+
+/// How many stuck sends are asked for their age.
+const MOST_STUCK: u16 = 1_000;
 
 impl Sweep {
     /// Counts overdue and FAILED outbox entries, sends that are stuck, and dead letters that wait for an operator.
@@ -19,23 +22,22 @@ impl Sweep {
         let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
         // At least these: a letter that was given up on so long ago is of an event that is older still.
         let stale = DeadLetterFilter { until: Some(now.minus(self.marks_kept)), ..open.clone() };
-        let stuck = (SendShelf::Open, now.minus(STUCK));
-        // Held for longer than a send that has ended is kept: not deleted, but nobody looks.
-        let stale_sends = (SendShelf::Held, self.sends_kept.map_or(now, |kept| now.minus(kept)));
-        let (overdue, failed, open_dead_letters, stale_dead_letters, sends_stuck, sends_stale) = tokio::try_join!(
+        let unswept = (SendShelf::Open, Some(now.minus(UNSWEPT)));
+        let (overdue, failed, open_dead_letters, stale_dead_letters, unswept, stuck, sends_stale) = tokio::try_join!(
             self.events.overdue(&self.ledger, now, u16::MAX),
             self.events.shelf_size(&self.ledger, Shelf::Failed),
             self.dead_letters.count(&self.ledger, &open),
             self.dead_letters.count(&self.ledger, &stale),
-            self.sends.count_due(&self.ledger, stuck),
-            self.sends.count_due(&self.ledger, stale_sends),
+            self.sends.count_due(&self.ledger, unswept),
+            self.sends.count_due(&self.ledger, (SendShelf::Stuck, None)),
+            self.stale_sends(now),
         )?;
         let anomalies = Anomalies {
             overdue: count(overdue.len()),
             failed: count(failed),
             open_dead_letters: count(usize::try_from(open_dead_letters).unwrap_or(usize::MAX)),
             stale_dead_letters: count(usize::try_from(stale_dead_letters).unwrap_or(usize::MAX)),
-            sends_stuck: count(sends_stuck),
+            sends_stuck: count(unswept + stuck),
             sends_stale: count(sends_stale),
         };
         if let Some(oldest) = overdue.first() {
@@ -48,10 +50,13 @@ impl Sweep {
             tracing::error!(stale = anomalies.stale_dead_letters, "dead letters are too old to be redriven");
         }
         if anomalies.sends_stuck > 0 {
-            tracing::error!(stuck = anomalies.sends_stuck, "sends are overdue and nobody delivers them");
+            tracing::error!(
+                stuck = anomalies.sends_stuck,
+                "sends were sent for again and again, and nobody tries them"
+            );
         }
         if anomalies.sends_stale > 0 {
-            tracing::error!(stale = anomalies.sends_stale, "sends are held for an operator past their retention");
+            tracing::error!(stale = anomalies.sends_stale, "sends are not at their end past their retention");
         }
         self.metrics.anomalies(&anomalies);
         let all = [
@@ -62,6 +67,19 @@ impl Sweep {
             anomalies.sends_stale,
         ];
         Ok(Swept { anomalies: all.into_iter().fold(0, u32::saturating_add), ..Swept::default() })
+    }
+
+    /// How many sends are older than those that have ended are kept for, and not at their end: not deleted, but nobody
+    /// looks. They are held for an operator, overdue all the time, or stuck.
+    async fn stale_sends(&self, now: Time) -> Result<usize, LedgerError> {
+        let Some(kept) = self.sends_kept else { return Ok(0) };
+        let then = now.minus(kept);
+        let (held, open, stuck) = tokio::try_join!(
+            self.sends.count_due(&self.ledger, (SendShelf::Held, Some(then))),
+            self.sends.count_due(&self.ledger, (SendShelf::Open, Some(then))),
+            self.sends.stuck(&self.ledger, MOST_STUCK),
+        )?;
+        Ok(held + open + stuck.iter().filter(|send| send.opened_at <= then).count())
     }
 }
 

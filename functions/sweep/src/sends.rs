@@ -7,27 +7,27 @@ use domain::Time;
 use domain::send::ChannelSend;
 use futures_util::future::join_all;
 use ledger::LedgerError;
-use ledger::sends::Shelf;
 use messaging::queues::Parcel;
 
 use crate::outbox::{AT_ONCE, BUDGET};
 use crate::{Sweep, Swept};
 
 impl Sweep {
-    /// Sends for what is overdue, batch by batch, until nothing is, a queue is away, or the time is up.
+    /// Sends for what was overdue when it began, batch by batch, until nothing is, nothing gets out, or the time is up.
     pub(crate) async fn sweep_sends(&self) -> Result<Swept, LedgerError> {
         let begun = tokio::time::Instant::now();
+        // What is given back in this run is the next one's.
+        let until = Time::now();
         let mut swept = Swept::default();
         while begun.elapsed() < BUDGET {
-            let due = self.sends.due(&self.ledger, (Shelf::Open, Time::now()), self.batch).await?;
+            let due = self.sends.due(&self.ledger, until, self.batch).await?;
+            if due.is_empty() {
+                break;
+            }
             let mut claimed: Vec<ChannelSend> = Vec::with_capacity(due.len());
             for some in due.chunks(AT_ONCE) {
                 let claims = join_all(some.iter().map(|send| self.claim_send(send))).await;
                 claimed.extend(claims.into_iter().flatten());
-            }
-            // Nothing is overdue, or others have it.
-            if claimed.is_empty() {
-                break;
             }
             let parcels: Vec<Parcel<'_>> =
                 claimed.iter().map(|send| Parcel::send(send, std::time::Duration::ZERO)).collect();
@@ -45,7 +45,9 @@ impl Sweep {
             }
             tracing::info!(overdue = due.len(), sent_for = claimed.len() - away, "overdue sends swept");
             swept.unpublished += u32::try_from(away).unwrap_or(u32::MAX);
-            if away > 0 {
+            // Others have all of it, or nothing gets out now: the next run is soon enough. Behind a full batch of a queue
+            // that is away there may be sends of other queues.
+            if claimed.len() == away && due.len() < usize::from(self.batch) {
                 break;
             }
         }

@@ -4,6 +4,7 @@
 //! audience is spread over partitions. The sparse index `due` holds what is not at its end, by shelf and by when a
 //! sweeper is to look at it; it only finds candidates, the version decides.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use domain::id::compose;
@@ -16,13 +17,16 @@ use uuid::Uuid;
 
 use crate::Ledger;
 use crate::aggregates::{Aggregate, Aggregates};
-use crate::commit::{Outcome, Write};
+use crate::commit::{Change, Outcome, Write};
 use crate::error::{Corrupt, LedgerError};
 use crate::item::{Item, Key, expiry, from_item, spread, text};
 use crate::read::{DueQuery, Page, Query};
 
 /// How many partitions the sends of one event, and each shelf of the index, are spread over.
 const SPREAD: u32 = 8;
+
+/// How much later a sweeper looks again at a send that cannot be read.
+const STEP_BACK: Duration = Duration::from_secs(3_600);
 
 /// The table, and how long a send is kept once it is at its end.
 #[derive(Debug, Clone)]
@@ -36,19 +40,29 @@ pub struct Sends {
 pub enum Shelf {
     /// PENDING, PROCESSING, or UNCERTAIN and to be sent again.
     Open,
+    /// The same, but sent for again and again, and not tried.
+    Stuck,
     /// UNCERTAIN and held for an operator; since it was written.
     Held,
 }
 
 impl Shelf {
-    /// Whether a send lies on it.
-    fn holds(self, send: &ChannelSend) -> bool {
-        send.state.ended_at().is_none() && send.state.is_given_up() == (self == Self::Held)
+    /// What sweepers send for.
+    pub const SWEPT: [Self; 2] = [Self::Open, Self::Stuck];
+
+    fn of(send: &ChannelSend) -> Option<Self> {
+        match (send.state.ended_at(), send.state.is_given_up()) {
+            (Some(_), _) => None,
+            (None, true) => Some(Self::Held),
+            (None, false) if send.is_stuck() => Some(Self::Stuck),
+            (None, false) => Some(Self::Open),
+        }
     }
 
     fn partition(self, spread: u32) -> String {
         let shelf = match self {
             Self::Open => "OPEN",
+            Self::Stuck => "STUCK",
             Self::Held => "HELD",
         };
         compose(&[shelf, &spread.to_string()])
@@ -80,14 +94,14 @@ impl Aggregate for ChannelSend {
 
     fn indexed(&self) -> Item {
         let mut indexed = Self::key("", &self.order).attributes();
-        let shelf = spread(&self.order.notification_id.to_string(), SPREAD);
-        if self.state.ended_at().is_none() {
-            let (shelf, due_at) = match self.state.is_given_up() {
-                false => (Shelf::Open.partition(shelf), self.due_at),
-                true => (Shelf::Held.partition(shelf), self.created_at),
+        if let Some(shelf) = Shelf::of(self) {
+            let due_at = match shelf {
+                Shelf::Open | Shelf::Stuck => self.due_at,
+                Shelf::Held => self.created_at,
             };
+            let spread = spread(&self.order.notification_id.to_string(), SPREAD);
             // The text of a due time is fixed in its width, so that it sorts as the times do.
-            indexed.insert("due".to_owned(), text(shelf));
+            indexed.insert("due".to_owned(), text(shelf.partition(spread)));
             indexed.insert("due_at".to_owned(), text(due_at));
         }
         indexed
@@ -177,52 +191,109 @@ impl Sends {
         Ok((rows.collect::<Result<_, _>>()?, more))
     }
 
-    /// At most `limit` sends of a shelf whose time has come, the longest overdue first, as they stand now. A query per
-    /// partition.
-    pub async fn due(
-        &self,
-        ledger: &Ledger,
-        (shelf, until): (Shelf, Time),
-        limit: u16,
-    ) -> Result<Vec<ChannelSend>, LedgerError> {
-        let due = self.places(ledger, (shelf, until), limit).await?;
-        let keys: Vec<Key> = due.iter().map(|due| self.place(due)).collect();
-        let found = ledger.get_all(&keys).await?;
-        let sends = keys.iter().filter_map(|key| found.get(key)).map(|item| self.table.parse(item.clone()));
-        // One that cannot be read must not keep the others from being swept.
-        let sends =
-            sends.filter_map(|send| send.inspect_err(|error| tracing::error!(%error, "send cannot be read")).ok());
-        // The index lags: what it lists may have come to its end since, or may have been claimed, and whoever has claimed
-        // it records nothing once somebody else has changed it.
-        let is_due = |send: &ChannelSend| shelf.holds(send) && (shelf == Shelf::Held || send.due_at <= until);
-        Ok(sends.filter(is_due).collect())
+    /// At most `limit` sends for sweepers, those whose time has come by `until`, the longest overdue first, as they stand
+    /// now. A query per partition.
+    pub async fn due(&self, ledger: &Ledger, until: Time, limit: u16) -> Result<Vec<ChannelSend>, LedgerError> {
+        let due = self.places(ledger, &Shelf::SWEPT, Some(until), limit).await?;
+        let sends = self.read(ledger, due).await?;
+        // The index lags: what it lists may have come to its end since, or another sweeper may have sent for it, or it may
+        // have been claimed: whoever has claimed it records nothing once somebody else has changed it.
+        Ok(sends.into_iter().filter(|send| is_swept(send) && send.due_at <= until).collect())
     }
 
-    /// How many sends of a shelf are due by then.
-    pub async fn count_due(&self, ledger: &Ledger, (shelf, until): (Shelf, Time)) -> Result<usize, LedgerError> {
-        Ok(self.places(ledger, (shelf, until), u16::MAX).await?.len())
+    /// At most `limit` sends that are stuck, as they stand now.
+    pub async fn stuck(&self, ledger: &Ledger, limit: u16) -> Result<Vec<ChannelSend>, LedgerError> {
+        let stuck = self.places(ledger, &[Shelf::Stuck], None, limit).await?;
+        Ok(self.read(ledger, stuck).await?.into_iter().filter(ChannelSend::is_stuck).collect())
+    }
+
+    /// How many sends of a shelf are due by then; without a time, all of them.
+    pub async fn count_due(
+        &self,
+        ledger: &Ledger,
+        (shelf, until): (Shelf, Option<Time>),
+    ) -> Result<usize, LedgerError> {
+        Ok(self.places(ledger, &[shelf], until, u16::MAX).await?.len())
     }
 
     async fn places(
         &self,
         ledger: &Ledger,
-        (shelf, until): (Shelf, Time),
+        shelves: &[Shelf],
+        until: Option<Time>,
         limit: u16,
     ) -> Result<Vec<Due>, LedgerError> {
-        let partitions: Vec<String> = (0..SPREAD).map(|spread| shelf.partition(spread)).collect();
-        let high = until.to_string();
+        let partitions: Vec<String> =
+            shelves.iter().flat_map(|shelf| (0..SPREAD).map(|spread| shelf.partition(spread))).collect();
+        // `~` sorts behind everything that a time begins with.
+        let high = until.map_or_else(|| "~".to_owned(), |until| until.to_string());
         let queries = partitions.iter().map(|partition| {
             ledger.due(DueQuery { table: self.table.table(), index: ("due", partition), between: ("0", &high), limit })
         });
         let items = try_join_all(queries).await?.into_iter().flatten();
         let due = items.map(|item| from_item::<Due>(self.table.table(), item));
-        let mut due: Vec<Due> = due.collect::<Result<_, _>>()?;
-        due.sort_by(|a, b| a.due_at.cmp(&b.due_at));
-        due.truncate(limit.into());
-        Ok(due)
+        Ok(soonest(due.collect::<Result<_, _>>()?, limit))
+    }
+
+    /// The sends at these places. One that cannot be read must not keep the others from being swept: it steps back.
+    async fn read(&self, ledger: &Ledger, due: Vec<Due>) -> Result<Vec<ChannelSend>, LedgerError> {
+        let keys: Vec<Key> = due.iter().map(|due| self.place(due)).collect();
+        let found = ledger.get_all(&keys).await?;
+        let mut sends = Vec::with_capacity(due.len());
+        for (key, due) in keys.iter().zip(&due) {
+            match found.get(key).map(|item| self.table.parse(item.clone())) {
+                None => {}
+                Some(Ok(send)) => sends.push(send),
+                Some(Err(error)) => {
+                    tracing::error!(event_part = due.event_part, send = due.send, %error, "send cannot be read");
+                    self.step_back(ledger, key, due).await?;
+                }
+            }
+        }
+        Ok(sends)
+    }
+
+    /// Moves a send that cannot be read from the front of the index, where it would stand for ever.
+    async fn step_back(&self, ledger: &Ledger, key: &Key, due: &Due) -> Result<(), LedgerError> {
+        let change = Change {
+            expression: "SET due_at = :later".to_owned(),
+            condition: "due_at = :seen".to_owned(),
+            values: vec![(":later", text(Time::now().plus(STEP_BACK))), (":seen", text(due.due_at.as_str()))],
+        };
+        ledger.change(key, &change).await.map(drop)
     }
 
     fn place(&self, due: &Due) -> Key {
         Key::new(self.table.table(), "event_part", due.event_part.as_str()).and("send", due.send.as_str())
+    }
+}
+
+fn is_swept(send: &ChannelSend) -> bool {
+    Shelf::of(send).is_some_and(|shelf| Shelf::SWEPT.contains(&shelf))
+}
+
+/// The first of several partitions together. A send that changes its shelf between two queries is found by both.
+fn soonest(mut due: Vec<Due>, limit: u16) -> Vec<Due> {
+    due.sort_by(|a, b| a.due_at.cmp(&b.due_at));
+    let mut seen = HashSet::new();
+    due.retain(|due| seen.insert((due.event_part.clone(), due.send.clone())));
+    due.truncate(limit.into());
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_send_that_two_queries_found_is_read_once_and_the_soonest_come_first() {
+        let due = |send: &str, due_at: &str| Due {
+            event_part: "e#0".to_owned(),
+            send: send.to_owned(),
+            due_at: due_at.to_owned(),
+        };
+        let found = vec![due("c", "3"), due("a", "2"), due("b", "4"), due("a", "1")];
+        let soonest: Vec<String> = soonest(found, 2).into_iter().map(|due| due.send).collect();
+        assert_eq!(soonest, ["a", "c"]);
     }
 }
