@@ -151,7 +151,9 @@ impl Answer {
         let reason = Reason::http(status, code);
         let retry_after = http::retry_after(&self.headers);
         Err(match code {
-            Some("UNREGISTERED" | "SENDER_ID_MISMATCH") => reason.address_dead(),
+            Some("UNREGISTERED") => reason.address_dead(),
+            // The token is another project's, or the credentials are: with the wrong ones every token would be.
+            Some("SENDER_ID_MISMATCH") => reason.refused(),
             Some("INVALID_ARGUMENT") if failure.is_about_the_device() => reason.address_dead(),
             Some("INVALID_ARGUMENT") => reason.refused(),
             Some("QUOTA_EXCEEDED" | "UNAVAILABLE") => NotSent::Unavailable { reason, retry_after },

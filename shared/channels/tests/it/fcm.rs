@@ -184,7 +184,7 @@ async fn an_answer_is_sorted_by_its_code_and_what_it_is_about() {
     let mut bad_token = coded("INVALID_ARGUMENT");
     bad_token["message"] = json!("The registration token is not a valid FCM registration token");
     for (status, error, expected) in [
-        (403, coded("SENDER_ID_MISMATCH"), "address dead"),
+        (403, coded("SENDER_ID_MISMATCH"), "refused"),
         (400, bad_token, "address dead"),
         (400, violating("message.token"), "address dead"),
         (400, violating("message.notification.title"), "refused"),
