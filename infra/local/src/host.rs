@@ -25,7 +25,7 @@ use crate::live_gateway::{self, LiveGateway};
 use crate::local_routes::{self, Local};
 use crate::mapping::{Checkpoints, Drained, OnFailure, QueuePoller, Scheduled, StreamPoller};
 use crate::metrics::RecentMetrics;
-use crate::outside;
+use crate::outside::{self, Outside};
 use crate::provision::{NotProvisioned, Provisioned, provision};
 use crate::template::{Function, Template, TemplateError, UnresolvedVariable};
 
@@ -161,11 +161,11 @@ impl Host {
             functions: Vec::new(),
         };
         let metrics = RecentMetrics::default();
-        let outside = outside::settings(&url, &providers_url);
+        let outside = Outside::new(&url, &providers_url);
         let mut api = None;
         for function in &template.functions {
             let mut settings = live_gateway::settings(function, template.sockets.as_ref(), &address);
-            settings.extend(outside.clone());
+            settings.extend(outside.settings(function));
             settings.extend(options.settings.clone());
             let environment =
                 template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use serde_json::json;
 
+use crate::template::Function;
+
 /// Parameters that a deployment must give.
 pub const PARAMETERS: [(&str, &str); 4] = [
     ("EmailFrom", "Belfry <belfry@example.com>"),
@@ -22,19 +24,52 @@ static ACCOUNT_KEY: LazyLock<String> = LazyLock::new(|| {
     key.map(|key| key.serialize_pem()).unwrap_or_default()
 });
 
-/// The settings of every function on this host.
-pub fn settings(url: &str, providers: &str) -> BTreeMap<String, String> {
-    let secret: [u8; 32] = rand::random();
-    let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut settings = providers_at(providers);
-    settings.insert("BELFRY_PUBLIC_URL".to_owned(), url.to_owned());
-    settings.insert("BELFRY_UNSUBSCRIBE_KEY".to_owned(), secret);
+/// What this host says of the outside world.
+pub struct Outside {
+    /// Where the stand-ins answer: a deployment has no such settings, so no template tells them to anybody.
+    stand_ins: BTreeMap<String, String>,
+    /// In place of what the template says.
+    named: BTreeMap<String, String>,
+}
+
+impl Outside {
+    /// The host answers at `url`, the stand-ins at `providers`.
+    pub fn new(url: &str, providers: &str) -> Self {
+        let secret: [u8; 32] = rand::random();
+        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut named = known_at(providers);
+        named.insert("BELFRY_PUBLIC_URL".to_owned(), url.to_owned());
+        named.insert("BELFRY_UNSUBSCRIBE_KEY".to_owned(), secret);
+        Self { stand_ins: stand_ins_at(providers), named }
+    }
+
+    /// What one function is told: of what a deployment says, only what the template tells it, so that a function which
+    /// would miss a setting when deployed misses it here.
+    pub fn settings(&self, function: &Function) -> BTreeMap<String, String> {
+        let named = self.named.iter().filter(|(name, _)| function.environment.contains_key(*name));
+        self.stand_ins.iter().chain(named).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// The settings that make every provider answer at one URL: those of somebody whom this host does not outlive.
+pub fn providers_at(url: &str) -> BTreeMap<String, String> {
+    let mut settings = stand_ins_at(url);
+    settings.extend(known_at(url));
     settings
 }
 
-/// The settings that make every channel's provider answer at one URL: the stand-ins of this host, or those of somebody
-/// whom this host does not outlive.
-pub fn providers_at(url: &str) -> BTreeMap<String, String> {
+fn stand_ins_at(url: &str) -> BTreeMap<String, String> {
+    owned([
+        ("BELFRY_SES_ENDPOINT_URL", url.to_owned()),
+        ("BELFRY_SMS_ENDPOINT_URL", url.to_owned()),
+        ("BELFRY_FCM_URL", url.to_owned()),
+        ("BELFRY_PAYMENT_URL", url.to_owned()),
+        ("BELFRY_SLACK_ENDPOINT_URL", format!("{url}/slack")),
+    ])
+}
+
+/// What a deployment would know of the providers.
+fn known_at(url: &str) -> BTreeMap<String, String> {
     let account = json!({
         "type": "service_account",
         "project_id": "belfry-local",
@@ -43,17 +78,14 @@ pub fn providers_at(url: &str) -> BTreeMap<String, String> {
         "client_email": "belfry@belfry-local.iam.gserviceaccount.com",
         "token_uri": format!("{url}/token"),
     });
-    [
-        ("BELFRY_SES_ENDPOINT_URL", url.to_owned()),
-        ("BELFRY_SMS_ENDPOINT_URL", url.to_owned()),
+    owned([
         ("BELFRY_FCM_SERVICE_ACCOUNT", account.to_string()),
-        ("BELFRY_FCM_URL", url.to_owned()),
-        ("BELFRY_PAYMENT_URL", url.to_owned()),
         ("BELFRY_PAYMENT_KEY", "sk_test_of_the_stand_in".to_owned()),
-        ("BELFRY_SLACK_ENDPOINT_URL", format!("{url}/slack")),
         // Whatever host a webhook names, the stand-in gets it.
         ("BELFRY_SLACK_HOSTS", "*".to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    ])
+}
+
+fn owned<const N: usize>(settings: [(&str, String); N]) -> BTreeMap<String, String> {
+    settings.map(|(name, value)| (name.to_owned(), value)).into()
 }
