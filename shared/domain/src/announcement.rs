@@ -115,11 +115,27 @@ struct Fields {
     /// The agency whose users to tell, for AGENCY_USER in place of a user_id.
     agency_id: Option<AgencyId>,
     /// The channels to use, none of them twice, in place of those that the route names; an empty list leaves the inbox.
-    #[cfg_attr(test, schemars(extend("uniqueItems" = true)))]
+    #[cfg_attr(test, schemars(with = "Option<Vec<Sent>>", extend("uniqueItems" = true)))]
     channels: Option<Vec<Channel>>,
     /// Whether it may disturb: SMS goes out only when it may.
     #[serde(default)]
     urgent: bool,
+}
+
+/// A way to reach somebody.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "only its schema is needed: that of Channel, without the one that has no sends")]
+enum Sent {
+    /// E-mail.
+    Email,
+    /// Text message.
+    Sms,
+    /// Push to a phone or browser.
+    Push,
+    /// Slack webhook.
+    Slack,
 }
 
 impl TryFrom<Fields> for Announcement {
@@ -136,6 +152,9 @@ impl TryFrom<Fields> for Announcement {
         check(is_body(&fields.body), "body", "must be 1 to 4000 characters, none of them a control");
         let twice = |channels: &Vec<Channel>| (1..channels.len()).any(|i| channels[..i].contains(&channels[i]));
         check(!fields.channels.as_ref().is_some_and(twice), "channels", "must not name a channel twice");
+        let is_sent = |channels: &Vec<Channel>| channels.iter().all(|channel| Channel::SENT.contains(channel));
+        let all_sent = fields.channels.as_ref().is_none_or(is_sent);
+        check(all_sent, "channels", "must be of EMAIL, SMS, PUSH and SLACK: who has a live socket is told anyhow");
         let to = addressees(fields.audience, fields.user_id, fields.restaurant_id, fields.agency_id);
         if let Err((field, problem)) = to {
             check(false, field, problem);
@@ -278,6 +297,13 @@ mod tests {
     fn all_that_is_wrong_is_said_at_once() {
         let fields = json!({"title": "", "body": "", "channels": ["SMS", "SMS"], "agency_id": "a"});
         assert_eq!(problems(fields), ["payload.title", "payload.body", "payload.channels", "payload.agency_id"]);
+    }
+
+    #[test]
+    fn a_channel_without_sends_is_refused_as_the_route_would() {
+        assert_eq!(problems(json!({"channels": ["EMAIL", "WEBSOCKET"]})), ["payload.channels"]);
+        let all = json!({"channels": Channel::SENT});
+        assert!(Announcement::parse(&with(all)).is_ok());
     }
 
     #[test]
