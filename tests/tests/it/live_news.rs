@@ -163,6 +163,28 @@ async fn each_hears_in_their_own_language_and_who_opted_out_does_not() {
 }
 
 #[tokio::test]
+async fn who_opted_out_hears_neither_that_others_nor_that_they_themselves_have_read() {
+    let stack = Stack::start().await;
+    let mut staff = staff(&stack, 2, &["s-000", "s-001"]).await;
+    let off = json!([{"event_type": "*", "channel": "WEBSOCKET", "enabled": false}]);
+    stack.recipient("RESTAURANT_USER", "s-000", json!({"name": "S", "restaurant_id": "r-1", "preferences": off})).await;
+    let body =
+        json!({"customer_id": "u", "restaurant_id": "r-1", "party_size": 2, "slot_time": "2999-12-31T20:00:00Z"});
+    stack.shop().await.command("/v1/reservations", "k", &body).await;
+    stack.idle().await;
+    for (_, caller, _) in &staff {
+        let inbox = caller.get("/v1/inbox").await.json();
+        let id = inbox["notifications"][0]["notification_id"].as_str().expect("an id").to_owned();
+        assert_eq!(caller.order(&format!("/v1/notifications/{id}/read"), "r").await.status.as_u16(), 200);
+    }
+    for ((user_id, _, socket), expected) in staff.iter_mut().zip([vec![], vec!["notification", "read", "read"]]) {
+        let heard = heard(&stack, Audience::RestaurantUser, user_id, socket).await;
+        let kinds: Vec<&str> = heard.iter().filter_map(|message| message["type"].as_str()).collect();
+        assert_eq!(kinds, expected, "{user_id}");
+    }
+}
+
+#[tokio::test]
 async fn of_racing_deliveries_the_one_that_commits_a_chunk_pushes_it() {
     let stack = Stack::start().await;
     let mut connected = staff(&stack, 45, &["s-000", "s-019", "s-044"]).await;
