@@ -70,6 +70,12 @@ pub(crate) fn expiry(end: Time, retention: Option<Duration>) -> Option<(String, 
     Some(("expires_at".to_owned(), number(expires)))
 }
 
+/// Whether DynamoDB's TTL may delete the item already.
+pub(crate) fn has_expired(item: &Item, now: Time) -> bool {
+    let expires_at = item.get("expires_at").and_then(|value| value.as_n().ok()).and_then(|text| text.parse().ok());
+    expires_at.is_some_and(|expires_at: i64| expires_at <= now.as_seconds())
+}
+
 pub(crate) fn to_item(row: &impl Serialize) -> Result<Item, LedgerError> {
     serde_dynamo::aws_sdk_dynamodb_1::to_item(row).map_err(|error| LedgerError::Unwritable(error.to_string()))
 }

@@ -1,7 +1,8 @@
 //! Table of notifications: one row per recipient.
 //!
 //! The key is (recipient, notification id), and the id is derived from event and recipient: a second insert meets
-//! the first, and the inbox is one consistent query, newest first, with no index in between.
+//! the first, and the inbox is one consistent query, newest first, with no index in between. DynamoDB deletes late, and a
+//! row not together with its event notification: what has expired counts as absent in an inbox.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use uuid::Uuid;
 use crate::Ledger;
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, expiry, from_item, text, to_item};
+use crate::item::{Item, Key, expiry, from_item, has_expired, number, text, to_item};
 use crate::read::{Filter, Found, Page, Query};
 use crate::recipients::recipient_key;
 
@@ -92,7 +93,7 @@ impl Notifications {
         Ok(Write::create(key, item)?.stamped("told_at"))
     }
 
-    /// A recipient's notifications, newest first, from behind `after`.
+    /// A recipient's notifications that have not expired, newest first, from behind `after`.
     pub async fn of_recipient(
         &self,
         ledger: &Ledger,
@@ -103,11 +104,13 @@ impl Notifications {
         let partition = self.inbox(audience, user_id);
         let query = Query { partition, sort: "notification_id", after, descending: true, limit };
         let page = ledger.query(&query).await?;
-        let rows = page.rows.into_iter().map(|item| self.parse(item)).collect::<Result<_, _>>()?;
+        let now = Time::now();
+        let rows = page.rows.into_iter().filter(|item| !has_expired(item, now)).map(|item| self.parse(item));
+        let rows = rows.collect::<Result<_, _>>()?;
         Ok(Page { rows, next: page.next })
     }
 
-    /// Everything that a recipient has neither read nor marked read up to `read_until`. One round trip per MiB of the
+    /// Everything that a recipient has neither read nor marked read up to `read_until`, and that has not expired. One round trip per MiB of the
     /// inbox.
     pub async fn unread(
         &self,
@@ -117,15 +120,16 @@ impl Notifications {
     ) -> Result<Vec<Unread>, LedgerError> {
         let partition = self.inbox(audience, user_id);
         let attributes = &["event_id", "group", "created_at", "shared_read"];
-        let values = read_until.map(|until| (":until", text(until.to_string())));
-        let condition = match values {
-            None => "attribute_not_exists(read_at)",
+        let mut values = vec![(":now", number(Time::now().as_seconds()))];
+        values.extend(read_until.map(|until| (":until", text(until.to_string()))));
+        let condition = match read_until {
+            None => "attribute_not_exists(read_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)",
             Some(_) => {
-                "attribute_not_exists(read_at) \
+                "attribute_not_exists(read_at) AND (attribute_not_exists(expires_at) OR expires_at > :now) \
                  AND (told_at > :until OR (attribute_not_exists(told_at) AND created_at > :until))"
             }
         };
-        let filter = Filter { partition, condition, values: values.into_iter().collect(), attributes };
+        let filter = Filter { partition, condition, values, attributes };
         let items = ledger.matching(&filter).await?;
         Ok(items.into_iter().map(|item| from_item(&self.table, item)).collect::<Result<_, _>>()?)
     }

@@ -198,3 +198,27 @@ async fn the_inbox_and_the_entitlements_come_in_pages() {
     assert_eq!(customer.get("/v1/inbox?unread=true").await.json()["notifications"].as_array().map(Vec::len), Some(7));
     assert_eq!(customer.get("/v1/inbox?unread=false").await.json()["notifications"], json!([]));
 }
+
+#[tokio::test]
+async fn what_has_expired_is_not_in_the_inbox_whether_or_not_it_is_deleted() {
+    let stack = Stack::start().await;
+    let shop = stack.shop().await;
+    for unit in ["old", "new"] {
+        shop.grant(unit, "u-1", unit).await;
+        stack.idle().await;
+    }
+    let customer = stack.customer("u-1").await;
+    assert_eq!(customer.inbox_titles().await, ["new is yours", "old is yours"]);
+    let inbox = customer.get("/v1/inbox").await.json();
+    let id = inbox["notifications"][1]["notification_id"].as_str().expect("an id");
+    let key = [("recipient", "CUSTOMER#u-1"), ("notification_id", id)];
+    // To the second: TTL deletes what lies before now, and later than that.
+    let now = AttributeValue::N(domain::Time::now().as_seconds().to_string());
+    crate::live::change(&stack, "notifications", &key, "SET expires_at = :value", now).await;
+    assert_eq!(stack.count("notifications").await, 2);
+    let inbox = customer.get("/v1/inbox?limit=1").await.json();
+    assert_eq!((&inbox["unread_count"], &inbox["notifications"][0]["title"]), (&json!(1), &json!("new is yours")));
+    assert_eq!(customer.inbox_titles().await, ["new is yours"]);
+    assert_eq!(customer.order("/v1/inbox/read-all", "r").await.status, StatusCode::OK);
+    assert_eq!(customer.get("/v1/inbox").await.json()["unread_count"], 0);
+}
