@@ -144,6 +144,14 @@ impl Recipient {
             Audience::AdminUser => Some(Group::All),
         }
     }
+
+    /// Whether the person is told what this group is told, by what the record says.
+    pub fn belongs_to(&self, group: &Group) -> bool {
+        match group {
+            Group::User(user_id) => *user_id == self.user_id,
+            Group::Restaurant(_) | Group::Agency(_) | Group::All => self.group().as_ref() == Some(group),
+        }
+    }
 }
 
 impl RecipientDetails {
@@ -304,6 +312,17 @@ mod tests {
         assert_eq!(bad, [named(2, "NotificationActed"), named(3, "Nonsense")]);
         assert_eq!(bad_wishes(&vec![wish("*"); 101], routes)[0].0, "preferences");
         assert!(bad_wishes(&vec![wish("*"); 100], routes).is_empty());
+    }
+
+    #[test]
+    fn who_has_gone_to_another_restaurant_belongs_there_and_to_themselves() {
+        let recipient = serde_json::json!({
+            "user_type": "RESTAURANT_USER", "user_id": "u", "name": "N", "restaurant_id": "new",
+        });
+        let recipient: Recipient = serde_json::from_value(recipient).expect("a recipient");
+        let restaurant = |id: &str| Group::Restaurant(RestaurantId::parse(id).expect("an id"));
+        assert!(recipient.belongs_to(&restaurant("new")) && !recipient.belongs_to(&restaurant("old")));
+        assert!(recipient.belongs_to(&Group::User(recipient.user_id.clone())) && !recipient.belongs_to(&Group::All));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use domain::id::compose;
 use domain::recipient::{Preference, Recipient};
 use domain::routing::Group;
-use domain::{Audience, UserId};
+use domain::{Audience, Time, UserId};
 use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
@@ -180,7 +180,8 @@ impl Recipients {
 
     fn replacing(&self, before: Option<&Row>, recipient: &Recipient) -> Result<Vec<Write>, LedgerError> {
         let key = self.key(recipient.user_type, &recipient.user_id);
-        let revision = before.map_or(1, |row| row.revision + 1);
+        // A record that is deleted and written again must not come by a revision that somebody has read before.
+        let revision = before.map_or_else(first_revision, |row| row.revision + 1);
         let row = Row { recipient: key.hash.1.clone(), revision, details: recipient.clone() };
         let item = to_item(&row)?;
         let mut writes = vec![match before {
@@ -214,6 +215,11 @@ impl Recipients {
     fn parse(&self, item: Item) -> Result<Row, Corrupt> {
         from_item(&self.table, item)
     }
+}
+
+/// Higher than any of a record before it, unless that was changed more than a thousand times a second.
+fn first_revision() -> u64 {
+    u64::try_from(Time::now().as_millis()).unwrap_or(1)
 }
 
 /// The partitions that hold a group's members.

@@ -140,3 +140,24 @@ async fn each_reads_in_their_own_language() {
     assert_eq!(titles[2], "premium is yours", "a language that there is no text in reads English");
     assert_ne!(titles[0], titles[1], "{titles:?}");
 }
+
+#[tokio::test]
+async fn a_record_that_is_written_again_never_has_a_revision_of_before() {
+    let stack = Stack::start().await;
+    let revision = async || {
+        let row = stack.items("recipients").await.remove(0);
+        row["revision"].as_n().expect("a number").parse::<u64>().expect("a number")
+    };
+    let clerk = stack.caller("clerk", "ADMIN_USER", &["recipients:write"]).await;
+    let mut before = 0;
+    for _ in 0..3 {
+        for name in ["A", "B"] {
+            stack.recipient("CUSTOMER", "u", json!({"name": name})).await;
+            let now = revision().await;
+            assert!(now > before, "{now} after {before}");
+            before = now;
+        }
+        let gone = clerk.send(clerk.request(Method::DELETE, "/v1/recipients/CUSTOMER/u")).await;
+        assert!(gone.status.is_success(), "{}", gone.text);
+    }
+}
