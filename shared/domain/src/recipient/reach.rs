@@ -65,26 +65,34 @@ impl RecipientDetails {
         weighed.max_by_key(|(weight, _)| *weight).is_none_or(|(_, enabled)| enabled)
     }
 
-    /// The same without any wish to hear through this channel.
+    /// The same without any wish to hear through this channel. What goes for nothing, because the same is said again
+    /// further down, is left out, so that the list does not outgrow what a person may write.
     #[must_use]
     pub fn opted_out_of(&self, channel: Channel) -> Self {
+        let is_last = |index: usize, preference: &Preference| {
+            let same =
+                |later: &Preference| later.event_type == preference.event_type && later.channel == preference.channel;
+            !self.preferences.iter().skip(index + 1).any(same)
+        };
         let of_channel = |preference: &Preference| preference.channel == ChannelChoice::One(channel);
-        // What is wished of one type and every channel would go before "no type, this channel".
+        let kept = self.preferences.iter().enumerate();
+        let kept = kept.filter(|(index, preference)| !of_channel(preference) && is_last(*index, preference));
+        let mut preferences: Vec<Preference> = kept.map(|(_, preference)| preference.clone()).collect();
         let no = |event_type: &Line| Preference {
             event_type: event_type.clone(),
             channel: ChannelChoice::One(channel),
             enabled: false,
         };
-        let mut preferences: Vec<Preference> =
-            self.preferences.iter().filter(|preference| !of_channel(preference)).cloned().collect();
-        let mut stronger: Vec<Preference> = Vec::new();
-        for preference in &preferences {
-            if preference.enabled && preference.event_type.as_str() != "*" {
-                stronger.push(no(&preference.event_type));
-            }
-        }
-        stronger.extend(Line::parse("*").ok().as_ref().map(no));
-        preferences.extend(stronger);
+        // What is wished of one type and every channel would go before "no type, this channel".
+        let stronger = |preference: &&Preference| {
+            preference.enabled
+                && preference.event_type.as_str() != "*"
+                && matches!(preference.channel, ChannelChoice::Every(_))
+        };
+        let mut noes: Vec<Preference> =
+            preferences.iter().filter(stronger).map(|preference| no(&preference.event_type)).collect();
+        noes.extend(Line::parse("*").ok().as_ref().map(no));
+        preferences.extend(noes);
         Self { preferences, ..self.clone() }
     }
 
@@ -133,14 +141,6 @@ impl Recipient {
         Some(changed)
     }
 
-    /// The suppressions that hold for the addresses of the new details.
-    pub fn keeping_suppressions(mut self, before: &Self) -> Self {
-        let details = &self.details;
-        let still = |suppressed: &&Suppression| {
-            details.addresses(suppressed.channel).iter().any(|address| address_hash(address) == suppressed.address)
-        };
-        self.suppressed = before.suppressed.iter().filter(still).cloned().collect();
-        self
     /// The same without several of them.
     pub fn without_all(&self, channel: Channel, addresses: &[String], now: Time) -> Option<Self> {
         let without = |changed: Option<Self>, address: &String| {
@@ -149,6 +149,14 @@ impl Recipient {
         addresses.iter().fold(None, without)
     }
 
+    /// The suppressions that hold for the addresses of the new details.
+    pub fn keeping_suppressions(mut self, before: &Self) -> Self {
+        let details = &self.details;
+        let still = |suppressed: &&Suppression| {
+            details.addresses(suppressed.channel).iter().any(|address| address_hash(address) == suppressed.address)
+        };
+        self.suppressed = before.suppressed.iter().filter(still).cloned().collect();
+        self
     }
 }
 
@@ -198,6 +206,17 @@ mod tests {
             assert_eq!(opted_out.wants(event_type, Channel::Sms), details.wants(event_type, Channel::Sms));
         }
         assert_eq!(opted_out.opted_out_of(Channel::Email), opted_out);
+        let noes = opted_out.preferences.iter().filter(|wish| wish.channel == ChannelChoice::One(Channel::Email));
+        assert_eq!(noes.map(|wish| wish.event_type.as_str()).collect::<Vec<_>>(), ["T", "*"]);
+    }
+
+    #[test]
+    fn opting_out_keeps_a_full_list_within_its_bound() {
+        let wish = |channel: &str| json!({"event_type": "T", "channel": channel, "enabled": true});
+        let full: Vec<Value> = ["*", "SMS"].into_iter().cycle().take(100).map(wish).collect();
+        let details = recipient(json!({"preferences": full})).details.opted_out_of(Channel::Email);
+        assert!(details.preferences.len() <= 100, "{}", details.preferences.len());
+        assert!(details.wants("T", Channel::Sms) && !details.wants("T", Channel::Email));
     }
 
     #[test]
@@ -226,6 +245,10 @@ mod tests {
         let one = two.without(Channel::Push, "a", Time::now()).expect("a change");
         assert_eq!(one.details.addresses(Channel::Push), ["b"]);
         assert_eq!(one.without(Channel::Push, "a", Time::now()), None);
+        let all = ["a", "b", "c"].map(str::to_owned);
+        let none = two.without_all(Channel::Push, &all, Time::now()).expect("a change");
+        assert!(none.details.push_tokens.is_empty());
+        assert_eq!(none.without_all(Channel::Push, &all, Time::now()), None);
     }
 
     #[test]
@@ -237,7 +260,3 @@ mod tests {
         assert_eq!(read, dead);
     }
 }
-        let all = ["a", "b", "c"].map(str::to_owned);
-        let none = two.without_all(Channel::Push, &all, Time::now()).expect("a change");
-        assert!(none.details.push_tokens.is_empty());
-        assert_eq!(none.without_all(Channel::Push, &all, Time::now()), None);
