@@ -30,6 +30,7 @@ mod saga_interleavings;
 mod saga_protocol;
 mod schemas;
 mod sends;
+mod sends_given_up;
 mod sends_uncertain;
 mod several_queues;
 mod smtp;
