@@ -76,6 +76,8 @@ impl Shared {
 struct Counts {
     calls: HashMap<String, usize>,
     plans: Vec<Plan>,
+    /// How many calls of an operation have been passed on and are not answered.
+    passed_on: HashMap<String, usize>,
     /// What the held calls of an operation wait for.
     gates: HashMap<String, Arc<Notify>>,
 }
@@ -154,6 +156,12 @@ impl Proxy {
         state.plans.iter().map(|plan| plan.faults.len()).sum()
     }
 
+    /// How many calls of an operation have been passed on and are not answered: they may take effect any moment.
+    pub fn under_way(&self, operation: &str) -> usize {
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.passed_on.get(operation).copied().unwrap_or_default()
+    }
+
     /// How often an operation was called so far.
     pub fn calls(&self, operation: &str) -> usize {
         let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,10 +185,17 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, b
         let text = std::str::from_utf8(&body).unwrap_or_default();
         let is_meant =
             |plan: &&mut Plan| plan.operation == operation && plan.texts.iter().all(|part| text.contains(part));
-        state.plans.iter_mut().filter(is_meant).find_map(|plan| plan.faults.pop_front())
+        let fault = state.plans.iter_mut().filter(is_meant).find_map(|plan| plan.faults.pop_front());
+        if matches!(fault, None | Some(Fault::None)) {
+            *state.passed_on.entry(operation.clone()).or_default() += 1;
+        }
+        fault
     };
     match fault {
-        None | Some(Fault::None) => forward(&shared, &uri, headers, body).await,
+        None | Some(Fault::None) => {
+            let _passed_on = PassedOn { shared: &shared, operation: &operation };
+            forward(&shared, &uri, headers, body).await
+        }
         Some(Fault::AnswerLost) => {
             forward(&shared, &uri, headers, body).await;
             broken()
@@ -200,6 +215,21 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, b
         Some(Fault::InProgress) => error(400, "TransactionInProgressException", json!({})),
         Some(Fault::Throttled) => error(400, "ThrottlingException", json!({})),
         Some(Fault::Internal) => error(500, "InternalServerError", json!({})),
+    }
+}
+
+/// A call that was passed on, until it is answered or its caller is gone.
+struct PassedOn<'a> {
+    shared: &'a Shared,
+    operation: &'a str,
+}
+
+impl Drop for PassedOn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = state.passed_on.get_mut(self.operation) {
+            *count -= 1;
+        }
     }
 }
 

@@ -39,6 +39,12 @@ async fn twenty_five_staff_hear_of_a_reservation_once_whatever_comes_twice_and_w
         () = world.held() => {}
     }
     // Every claim from here on is held, so that what is under way comes to its end.
+    let no_more_claims = async {
+        while world.dynamodb.under_way("TransactWriteItems") > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, no_more_claims).await.expect("the last claims that were let through");
     world.until_sends("between two sends", |sends| sends.iter().all(|send| send.status != "PROCESSING")).await;
     host.kill();
     world.mend();
