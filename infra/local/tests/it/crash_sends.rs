@@ -169,8 +169,8 @@ impl World {
         let Reached { claimed, asked, recorded } = caught;
         let is_lost = claimed && !recorded;
         assert_eq!(died, usize::from(is_lost), "{why}");
-        let asked_after = usize::from(!recorded && !(is_lost && is_held));
-        assert_eq!(times, usize::from(asked) + asked_after, "{why}");
+        let is_at_rest = recorded || (is_lost && is_held);
+        assert_eq!(times, usize::from(asked) + usize::from(!is_at_rest), "{why}");
     }
 }
 
