@@ -70,5 +70,5 @@ fn user_id(n: usize) -> String {
 }
 
 fn email(n: usize) -> Option<String> {
-    (n % REACHABLE == 0).then(|| format!("a{n:05}@example.com"))
+    n.is_multiple_of(REACHABLE).then(|| format!("a{n:05}@example.com"))
 }
