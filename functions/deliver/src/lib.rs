@@ -272,12 +272,13 @@ impl Deliver {
                         Some(now) => return Ok(Done::Ended(now)),
                         None => continue,
                     },
-                    Claim::Taken(next) => {
-                        if !self.sends.store(&self.ledger, &next).await? {
-                            continue;
-                        }
-                        *next
-                    }
+                    Claim::Taken(next) => match self.sends.store(&self.ledger, &next).await {
+                        Ok(true) => *next,
+                        Ok(false) => continue,
+                        // The claim may be made, and would then hold the send for nothing until its lease ends: look.
+                        Err(LedgerError::Unavailable { .. }) => continue,
+                        Err(error) => return Err(error),
+                    },
                 }
             };
             let recipient = self.recipients.among(&found, order.audience, &order.user_id);

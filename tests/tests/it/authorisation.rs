@@ -51,6 +51,14 @@ fn reservation() -> Option<Value> {
     }))
 }
 
+fn order() -> Option<Value> {
+    Some(json!({"customer_id": "u-1", "lines": [{"stock_keeping_unit": "s", "quantity": 1}]}))
+}
+
+fn stock() -> Option<Value> {
+    Some(json!({"available": 1, "unit_price": 1, "currency": "EUR"}))
+}
+
 fn action() -> Option<Value> {
     Some(json!({"action_type": "CONFIRMED"}))
 }
@@ -75,6 +83,10 @@ const RESERVATION: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000
 const ACCEPT: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000/accept";
 const REJECT: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000/reject";
 const CANCEL: &str = "/v1/reservations/01a1e35e-0000-7000-8000-000000000000/cancel";
+
+/// An order that there is not; `orders.rs` has some that there are.
+const ORDER: &str = "/v1/orders/01a1e35e-0000-7000-8000-000000000000";
+const CANCEL_ORDER: &str = "/v1/orders/01a1e35e-0000-7000-8000-000000000000/cancel";
 
 fn rows() -> Vec<Row> {
     let row = |method, route, path, body, codes: [u16; 4], scope| Row {
@@ -216,6 +228,25 @@ fn rows() -> Vec<Row> {
             "/v1/dead-letters/6f1d3c7e-0000-5000-8000-000000000000/discard",
             nothing,
             [403, 403, 403, 404],
+            &["operate"],
+        ),
+        row(Method::POST, "/v1/orders", "/v1/orders", order, [201, 403, 403, 201], &["commands:write"]),
+        row(Method::GET, "/v1/orders/{id}", ORDER, nothing, [404, 404, 404, 404], &["commands:write"]),
+        row(Method::POST, "/v1/orders/{id}/cancel", CANCEL_ORDER, nothing, [404, 404, 404, 404], &["commands:write"]),
+        row(
+            Method::PUT,
+            "/v1/inventory/{stock_keeping_unit}",
+            "/v1/inventory/s",
+            stock,
+            [403, 403, 403, 200],
+            &["operate"],
+        ),
+        row(
+            Method::GET,
+            "/v1/inventory/{stock_keeping_unit}",
+            "/v1/inventory/s",
+            nothing,
+            [403, 403, 403, 200],
             &["operate"],
         ),
         row(Method::GET, "/v1/inbox", "/v1/inbox", nothing, [200, 200, 200, 200], &[]),

@@ -155,11 +155,12 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
 
     let sweep = function(&template, "SweepFunction");
     let tasks: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.input.clone().expect("an input")).collect();
-    assert_eq!(tasks, ["outbox", "sends", "anomalies"].map(|task| serde_json::json!({"task": task})));
+    assert_eq!(tasks, ["outbox", "sends", "orders", "anomalies"].map(|task| serde_json::json!({"task": task})));
     let rates: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.schedule.clone()).collect();
     assert_eq!(
         rates,
-        ["rate(1 minute)", "rate(1 minute)", "rate(1 hour)"].map(|rate| Schedule::parse(rate).expect("a schedule"))
+        ["rate(1 minute)", "rate(1 minute)", "rate(1 minute)", "rate(1 hour)"]
+            .map(|rate| Schedule::parse(rate).expect("a schedule"))
     );
     let recorded: BTreeSet<&str> =
         function(&template, "DeadLettersFunction").queues.iter().map(|mapping| mapping.queue.as_str()).collect();
