@@ -80,7 +80,7 @@ async fn a_redriven_order_that_dies_opens_its_dead_letter_again() {
     // An order that dies without having been redriven is not needed: the letter is there.
     stack.inject("deliver-email-dlq", letter["body"].as_str().expect("a body")).await;
     stack.idle().await;
-    assert_eq!(open_letters(&stack).await, [letter.clone()]);
+    assert_eq!(open_letters(&stack).await, std::slice::from_ref(&letter));
     // No receive can claim the send, and the queue gives the order up.
     stack.proxy().break_next_with("TransactWriteItems", "PROCESSING", &[Fault::Throttled; 40]);
     redrive(&stack, &letter).await;
