@@ -175,10 +175,10 @@ impl Proxy {
     }
 }
 
-/// An operation is named by the target that AWS's JSON protocols put into a header; elsewhere by its path.
+/// An operation is named by the target that AWS's JSON protocols put into a header; elsewhere by its path, see [`named`].
 async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
-    let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_else(|| uri.path()).to_owned();
+    let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_else(|| named(uri.path())).to_owned();
     let fault = {
         let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state.calls.entry(operation.clone()).or_default() += 1;
@@ -231,6 +231,12 @@ impl Drop for PassedOn<'_> {
             *count -= 1;
         }
     }
+}
+
+/// The path, but for ids in the middle of it: what is asked of a payment intent is named by the verb.
+fn named(path: &str) -> &str {
+    let verb = path.strip_prefix("/v1/payment_intents/").and_then(|rest| rest.split_once('/'));
+    verb.map_or(path, |(_, verb)| verb)
 }
 
 async fn forward(shared: &Shared, uri: &Uri, headers: HeaderMap, body: Bytes) -> Response {

@@ -250,6 +250,7 @@ impl Deliver {
 
     async fn work(&self, order: &SendOrder, redrive: Option<Uuid>) -> Result<Done, LedgerError> {
         let claim = Uuid::now_v7();
+        let mut unanswered = None;
         for _ in 0..RACES {
             let told = self.event_notifications.key(&order.event_id, order.audience, &order.group);
             let keys = [self.sends.key(order), self.recipients.key(order.audience, &order.user_id), told];
@@ -261,6 +262,8 @@ impl Deliver {
             // Stored by the attempt before, whose answer was lost.
             let claimed = if send.is_held_by(claim) {
                 send
+            } else if let Some(error) = unanswered {
+                return Err(error);
             } else {
                 match send.claim(claim, redrive, &self.terms, Time::now()) {
                     Claim::Settled => {
@@ -276,7 +279,10 @@ impl Deliver {
                         Ok(true) => *next,
                         Ok(false) => continue,
                         // The claim may be made, and would then hold the send for nothing until its lease ends: look.
-                        Err(LedgerError::Unavailable { .. }) => continue,
+                        Err(error @ LedgerError::Unavailable { .. }) => {
+                            unanswered = Some(error);
+                            continue;
+                        }
                         Err(error) => return Err(error),
                     },
                 }

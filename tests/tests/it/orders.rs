@@ -219,19 +219,20 @@ async fn the_same_with_doubled_deliveries_and_a_provider_that_fails_and_drops_it
     let trouble = tokio::spawn({
         let (stack, over) = (Arc::clone(&stack), Arc::clone(&over));
         async move {
-            let mut seen = 0;
-            // Not for ever: while something is delivered again, the stack does not come to rest.
-            for _ in 0..40 {
-                if over.load(Ordering::Relaxed) {
-                    return;
-                }
+            let (mut seen, mut fails) = (0, false);
+            let mut rounds = 0;
+            while !over.load(Ordering::Relaxed) {
+                rounds += 1;
                 let now = stack.sent("PAYMENT").await.len();
-                if now >= seen + 10 {
+                if now >= seen + 5 {
                     seen = now;
-                    let mode = if seen % 20 < 10 { ("error", 3) } else { ("drop_answer", 2) };
-                    stack.fault("PAYMENT", mode.0, Some(mode.1)).await;
+                    fails = !fails;
+                    let (mode, times) = if fails { ("error", 3) } else { ("drop_answer", 1) };
+                    stack.fault("PAYMENT", mode, Some(times)).await;
                 }
-                for event_id in stack.column("events", "event_id").await.into_iter().step_by(7).take(5) {
+                // Not for ever: while something is delivered again, the stack does not come to rest.
+                let again = if rounds <= 40 { stack.column("events", "event_id").await } else { Vec::new() };
+                for event_id in again.into_iter().step_by(7).take(5) {
                     stack.call(Method::POST, "/local/redeliver", Some(json!({"event_id": event_id, "times": 2}))).await;
                 }
             }

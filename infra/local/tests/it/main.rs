@@ -6,6 +6,7 @@ mod crash;
 mod crash_dead_letters;
 mod crash_delivery;
 mod crash_fanout;
+mod crash_saga;
 mod crash_sends;
 mod process;
 mod show;
