@@ -135,23 +135,28 @@ impl Payment {
         };
         match self.provider.confirm(&intent.intent_id, &Standing::key(order_id, "confirm")).await.map_err(fate)? {
             Confirmed::Succeeded => Ok(Stepped::Done(self.charged(&payment, intent, heard)?)),
-            // Whoever cancelled it is about to store that.
-            Confirmed::Cancelled => Ok(Stepped::Again),
+            // A cancel by the customer stores its wish first, and then this is not stored: the version has changed. So it
+            // was an attempt before this one, which was declined and died before it could say so.
+            Confirmed::Cancelled => self.declined(&payment, intent, "declined", heard),
             Confirmed::Declined { reason } => {
                 // An intent that was declined can be confirmed again: not this one, once it is cancelled.
                 let cancelled = self.provider.cancel(&intent.intent_id, &Standing::key(order_id, "cancel")).await;
-                if cancelled.map_err(fate)? == CancelledIntent::Charged {
-                    return Ok(Stepped::Done(self.charged(&payment, intent, heard)?));
+                match cancelled.map_err(fate)? {
+                    CancelledIntent::Cancelled => self.declined(&payment, intent, reason, heard),
+                    CancelledIntent::Charged => Ok(Stepped::Done(self.charged(&payment, intent, heard)?)),
                 }
-                let fresh = Fresh::new();
-                let declined = payment.becomes(PaymentState::Declined(intent.clone()), fresh.now);
-                let reason = Line::parse(reason).or_else(|_| Line::parse("declined"));
-                let reason = reason.map_err(|error| Failure::Reject(error.to_string()))?;
-                let failed = PaymentFailed { order_id, customer_id: intent.customer_id.clone(), reason };
-                let report = event(&self.events, (PAYMENT_FAILED, &failed), of(&declined), heard, &fresh)?;
-                Ok(Stepped::Done(vec![self.payments.put(&declined)?, report]))
             }
         }
+    }
+
+    fn declined(&self, payment: &Standing, intent: &Intent, reason: &str, heard: &Event) -> Result<Stepped, Failure> {
+        let fresh = Fresh::new();
+        let declined = payment.becomes(PaymentState::Declined(intent.clone()), fresh.now);
+        let reason = Line::parse(reason).map_err(|error| Failure::Reject(error.to_string()))?;
+        let (order_id, customer_id) = (payment.order_id, intent.customer_id.clone());
+        let failed = PaymentFailed { order_id, customer_id, reason };
+        let report = event(&self.events, (PAYMENT_FAILED, &failed), of(&declined), heard, &fresh)?;
+        Ok(Stepped::Done(vec![self.payments.put(&declined)?, report]))
     }
 
     /// One step towards nothing being charged, or everything being paid back.

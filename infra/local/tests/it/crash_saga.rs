@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use providers::{Outcome, Target};
+use providers::{Mode, Outcome, Target};
 use serde_json::{Value, json};
 use tests::Fault;
 
@@ -78,17 +78,38 @@ async fn a_cancel_that_meets_a_killed_charge_leaves_neither_stock_nor_money_behi
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decline_that_nobody_recorded_is_still_one_when_the_provider_has_forgotten_it() {
+    killed_at(&[Point::new("TransactWriteItems", "PaymentFailed", 0)], async |point, fault| {
+        let world = World::new(format!("declined, {fault:?}"), &SERVICES_COME_BACK, &SOON).await;
+        let host = world.host().await;
+        world.stock(&host).await;
+        world.hold(Point::new("confirm", "", 0), Fault::HeldBefore);
+        world.hold(point, fault);
+        let order = world.place(&host).await;
+        world.held().await;
+        // The card is declined once, and would not be again.
+        world.providers.set_fault(providers::Fault { target: Target::Payment, mode: Mode::Reject, times: Some(1) });
+        world.providers_proxy.release("confirm");
+        world.held().await;
+        host.kill();
+        world.mend();
+        world.providers.forget_idempotency_keys();
+        let host = world.host().await;
+        let (status, piles) = world.ended(&host, &order).await;
+        assert_eq!((status.as_str(), piles), ("FAILED", [10, 0, 0]), "{}", world.cell);
+        assert_eq!(world.money(), (0, 0), "{}", world.cell);
+    })
+    .await;
+}
+
 /// A host that was killed at that point of an order's saga, and the next one.
 async fn caught(point: Point, fault: Fault) -> (World, Belfry, String) {
     let world = World::new(format!("{point:?}, {fault:?}"), &SERVICES_COME_BACK, &SOON).await;
     let host = world.host().await;
     world.stock(&host).await;
     world.hold(point, fault);
-    let customer = json!({"sub": "u", "user_type": "CUSTOMER", "scopes": []});
-    let body = json!({"customer_id": "u", "lines": [{"stock_keeping_unit": "a", "quantity": 3}]});
-    let placed = world.post(&host, customer, "/v1/orders", "k", &body).await.expect("an answer");
-    let placed: Value = serde_json::from_str(&placed.1).expect("an order");
-    let order = placed["order_id"].as_str().expect("an id").to_owned();
+    let order = world.place(&host).await;
     world.held().await;
     host.kill();
     world.mend();
@@ -103,6 +124,15 @@ impl World {
         let body = json!({"available": 10, "unit_price": 250, "currency": "EUR"});
         let put = self.client.put(format!("{}/v1/inventory/a", host.url())).bearer_auth(token).json(&body);
         assert_eq!(call(&self.client, put).await["version"], 1, "{}", self.cell);
+    }
+
+    /// Orders three; says which order it is.
+    async fn place(&self, host: &Belfry) -> String {
+        let customer = json!({"sub": "u", "user_type": "CUSTOMER", "scopes": []});
+        let body = json!({"customer_id": "u", "lines": [{"stock_keeping_unit": "a", "quantity": 3}]});
+        let placed = self.post(host, customer, "/v1/orders", "k", &body).await.expect("an answer");
+        let placed: Value = serde_json::from_str(&placed.1).expect("an order");
+        placed["order_id"].as_str().expect("an id").to_owned()
     }
 
     /// Where the order stands once everything is at rest, and what is available, reserved and sold.
