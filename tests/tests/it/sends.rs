@@ -233,6 +233,7 @@ async fn what_cannot_or_must_not_be_sent_is_skipped_with_the_reason() {
     assert_eq!((&push["status"], &push["last_error"]), (&json!("SKIPPED"), &json!("opted out")));
     assert_eq!((&email["status"], &email["last_error"]), (&json!("SKIPPED"), &json!("no address")));
     assert_eq!(email["attempt_count"], 0);
+    assert_eq!(stack.metric("Skipped").await, 2);
     assert!(stack.sent("PUSH").await.is_empty());
     // Nobody but operators sees how channels fare.
     let own = stack.customer("u").await.get("/v1/inbox").await.json();
