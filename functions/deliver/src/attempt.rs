@@ -3,12 +3,13 @@
 
 use channels::{Address, NotSent, Outgoing, Provider, Receipt};
 use domain::Time;
+use domain::notification::EventNotification;
 use domain::recipient::{Channel, Recipient, Skip, address_hash};
 use domain::send::{AddressReceipt, ChannelSend, Ended};
 use futures_util::future::join_all;
 
 use crate::Deliver;
-use crate::render::{Told, render};
+use crate::render::render;
 
 /// What came of an attempt.
 pub struct Attempted {
@@ -32,7 +33,7 @@ impl Deliver {
         &self,
         send: &ChannelSend,
         recipient: Option<&Recipient>,
-        told: Option<&Told>,
+        told: Option<&EventNotification>,
     ) -> Attempted {
         let Some(recipient) = recipient else { return Ended::Skipped(Skip::NoAddress).into() };
         if let Some(skip) = recipient.skip(&send.event_type, self.channel) {

@@ -12,6 +12,7 @@
 //! changes nothing, and the sweeper is behind all of it.
 
 mod attempt;
+mod record;
 mod render;
 mod terms;
 
@@ -21,14 +22,13 @@ use aws_config::SdkConfig;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use channels::Providers;
 use domain::Time;
-use domain::recipient::{Channel, Recipient};
+use domain::recipient::Channel;
 use domain::routing::{BadRouting, Queue, Routes};
-use domain::send::{ChannelSend, Claim, Ended, SendOrder, SendState, Terms};
+use domain::send::{Claim, Ended, SendOrder, Terms};
 use futures_util::future::join_all;
-use ledger::{DeadLetters, EventNotifications, Ledger, LedgerError, Outcome, Recipients, Sends};
+use ledger::{DeadLetters, EventNotifications, Ledger, LedgerError, Recipients, Sends};
 use messaging::delivery::{attributes, failed, given_up, receive_count};
 use messaging::order::{self, NotAnOrder};
-use messaging::queues::Parcel;
 use messaging::{Queues, Source};
 use runtime::metrics::Delivered;
 use runtime::{BadSetting, Metrics, Settings};
@@ -36,16 +36,8 @@ use texts::{BadTemplate, Texts};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use attempt::Attempted;
-
 /// How often to look again when others change the same send.
 const RACES: u32 = 5;
-
-/// Before a lease ends by so little, no new attempt to record begins: the ledger's own patience is about as long.
-const LAST_RECORDING: Duration = Duration::from_secs(5);
-
-/// The longest wait between two attempts to record.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The delivery of one channel, with what it needs for every batch.
 pub struct Deliver {
@@ -296,132 +288,6 @@ impl Deliver {
             return self.conclude(&claimed, attempted).await.map(Done::Ended);
         }
         Err(LedgerError::Contended { attempts: RACES })
-    }
-
-    /// Records what came of an attempt, then forgets the addresses that are dead.
-    async fn conclude(&self, claimed: &ChannelSend, attempted: Attempted) -> Result<Now, LedgerError> {
-        let Attempted { ended, receipts, dead } = attempted;
-        let mut next = claimed.after(&ended, &self.terms, Time::now(), rand::random());
-        next.receipts.extend(receipts);
-        let recorded = self.record_while_held(claimed, &next).await;
-        self.forget(&claimed.order, &dead).await;
-        recorded
-    }
-
-    /// The provider has answered, and nobody else knows what: it is recorded for as long as the claim lasts, and not
-    /// only for as long as the ledger is patient.
-    async fn record_while_held(&self, claimed: &ChannelSend, next: &ChannelSend) -> Result<Now, LedgerError> {
-        let (claim, until) = match claimed.state {
-            SendState::Processing { locked_by, lease_until } => (locked_by, lease_until.minus(LAST_RECORDING)),
-            _ => (Uuid::nil(), Time::now()),
-        };
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let recorded = match self.record(next).await {
-                Ok(None) => self.standing(claim, next).await,
-                recorded => recorded,
-            };
-            let contended = match recorded {
-                Ok(Some(now)) => return Ok(now),
-                // Something else in the transaction has changed.
-                Ok(None) => LedgerError::Contended { attempts: tries },
-                Err(passing @ (LedgerError::Unavailable { .. } | LedgerError::Contended { .. })) => passing,
-                Err(error) => return Err(error),
-            };
-            if Time::now() >= until {
-                tracing::error!(outcome = next.state.as_str(), "the outcome could not be recorded");
-                return Err(contended);
-            }
-            tracing::warn!(outcome = next.state.as_str(), error = %contended, "not recorded yet, trying again");
-            tokio::time::sleep(self.terms.backoff.after(tries, rand::random()).min(LONGEST_PAUSE)).await;
-        }
-    }
-
-    /// What to make of an outcome that was not stored: it was before, and the answer lost; or the lease had ended, and
-    /// whoever has it now decides. `None` where the claim still holds.
-    async fn standing(&self, claim: Uuid, next: &ChannelSend) -> Result<Option<Now>, LedgerError> {
-        let standing = self.sends.get(&self.ledger, &next.order).await?;
-        if standing.as_ref() == Some(next) {
-            return Ok(Some(self.ended(next).await));
-        }
-        if standing.is_some_and(|standing| standing.is_held_by(claim)) {
-            return Ok(None);
-        }
-        tracing::warn!(outcome = next.state.as_str(), "lease ended before the outcome was recorded");
-        Ok(Some(Now::Lost))
-    }
-
-    /// Takes dead addresses off the recipient's record. Best effort: the next send finds them dead again.
-    async fn forget(&self, order: &SendOrder, dead: &[String]) {
-        if dead.is_empty() {
-            return;
-        }
-        let without = |recipient: &Recipient| recipient.without_all(self.channel, dead, Time::now());
-        if let Err(error) = self.recipients.amend(&self.ledger, (order.audience, &order.user_id), without).await {
-            tracing::warn!(%error, addresses = dead.len(), "dead addresses stay on the record");
-        }
-    }
-
-    /// Stores what became of a send, with a dead letter where it was given up; `None` where it was not ours to store.
-    async fn record(&self, next: &ChannelSend) -> Result<Option<Now>, LedgerError> {
-        let mut writes = vec![self.sends.put(next)?];
-        if next.state.is_given_up() {
-            let reason = next.last_error.clone().unwrap_or_default();
-            let reason = match next.state {
-                SendState::Uncertain { .. } => format!("UNCERTAIN, held for an operator: {reason}"),
-                _ => format!("FAILED after {} attempts: {reason}", next.attempt_count),
-            };
-            let given_up = order::given_up(next, reason)?;
-            let standing = self.dead_letters.get(&self.ledger, &given_up.dead_letter_id()).await?;
-            if let Some(letter) = given_up.decide(standing.as_ref(), Time::now()) {
-                writes.push(self.dead_letters.put(&letter)?);
-            }
-        }
-        match self.ledger.commit(&writes).await? {
-            Outcome::Committed => Ok(Some(self.ended(next).await)),
-            Outcome::Raced(_) => Ok(None),
-        }
-    }
-
-    /// Says what became of a send, and sends for it again when its time comes.
-    async fn ended(&self, next: &ChannelSend) -> Now {
-        let (attempts, reason) = (next.attempt_count, next.last_error.as_deref());
-        match next.state {
-            SendState::Sent { .. } => {
-                tracing::info!(attempts, "sent");
-                Now::Sent
-            }
-            SendState::Skipped { .. } => {
-                tracing::info!(reason, "skipped");
-                Now::Skipped
-            }
-            SendState::Failed { .. } => {
-                tracing::error!(attempts, reason, "failed: a dead letter");
-                Now::Failed
-            }
-            SendState::Uncertain { next_retry_at: None } => {
-                tracing::error!(attempts, reason, "uncertain, held for an operator: a dead letter");
-                Now::Held
-            }
-            SendState::Pending { next_retry_at } | SendState::Uncertain { next_retry_at } => {
-                let at = next_retry_at.unwrap_or(next.due_at);
-                tracing::warn!(attempts, reason, status = next.state.as_str(), next_retry_at = %at, "not sent yet");
-                self.send_for(next, at.since(Time::now())).await;
-                Now::Retried
-            }
-            SendState::Processing { .. } => Now::Lost,
-        }
-    }
-
-    /// A new message for the next attempt. Where that fails, or the wait is longer than a queue's, the sweeper sends
-    /// for it.
-    async fn send_for(&self, send: &ChannelSend, wait: Duration) {
-        for sent in self.queues.send(&[Parcel::send(send, wait)]).await {
-            if let Err(error) = sent {
-                tracing::warn!(reason = %error, "no message for the next attempt: the sweeper's");
-            }
-        }
     }
 }
 

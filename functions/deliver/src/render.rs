@@ -1,16 +1,11 @@
 //! What is said: an event notification, rendered for one recipient and one channel.
 
 use channels::{Message, Url};
-use domain::notification::EventNotification;
+use domain::notification::{EventNotification, Text};
 use domain::recipient::{Channel, Recipient};
 use domain::unsubscribe::UnsubscribeKey;
 use runtime::{BadSetting, Settings};
 use texts::{Mail, Reader, RenderError, Texts};
-
-use domain::notification::Text;
-
-/// What is told: the event as the fan-out kept it.
-pub type Told = EventNotification;
 
 /// How links to unsubscribe with are made.
 pub struct UnsubscribeLinks {
@@ -40,7 +35,7 @@ impl UnsubscribeLinks {
 pub fn render(
     texts: &Texts,
     channel: Channel,
-    told: &Told,
+    told: &EventNotification,
     recipient: &Recipient,
     links: Option<&UnsubscribeLinks>,
 ) -> Result<Message, RenderError> {
