@@ -27,7 +27,7 @@ pub use events::{
     RELEASED, SOLD, StockMoved, VALIDATED,
 };
 pub use intent::{IntentId, NotAnIntentId};
-pub use saga::{Compensation, Forward, Outcome, Step, StepTaken, Undone, compensations};
+pub use saga::{Compensation, Forward, Outcome, Step, StepTaken, Undone};
 
 /// An amount in minor units.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -254,7 +254,7 @@ impl Order {
     pub fn placed(&self, fresh: &Fresh, actor: &str, trace: Option<Trace>) -> Result<Event, serde_json::Error> {
         let payload =
             OrderPlaced { order_id: self.order_id, customer_id: self.customer_id.clone(), lines: self.lines.clone() };
-        self.event(PLACED, serde_json::to_value(payload)?, fresh, (actor, trace))
+        Ok(self.event(PLACED, serde_json::to_value(payload)?, fresh, (actor, trace)))
     }
 
     /// Calls the order off, and reports it: `OrderCancelled`.
@@ -274,7 +274,7 @@ impl Order {
         let step = StepTaken::new(Step::CancelOrder, outcome, fresh.event_id.into(), fresh.now);
         let next = Self { status: OrderStatus::Cancelled, ..self.with(step, fresh) };
         let payload = OrderCancelled { order_id: self.order_id, customer_id: self.customer_id.clone(), reason };
-        let event = next.event(CANCELLED, serde_json::to_value(payload)?, fresh, by)?;
+        let event = next.event(CANCELLED, serde_json::to_value(payload)?, fresh, by);
         Ok(Ok((next, event)))
     }
 
@@ -323,7 +323,7 @@ impl Order {
             None => None,
             Some((event_type, step, payload)) => {
                 order.steps.push(StepTaken::new(step, Outcome::Done, fresh.event_id.into(), fresh.now));
-                Some(order.event(event_type, payload, fresh, by)?)
+                Some(order.event(event_type, payload, fresh, by))
             }
         };
         Ok(Heard { order, event })
@@ -341,8 +341,8 @@ impl Order {
         payload: serde_json::Value,
         fresh: &Fresh,
         (actor, traceparent): (&str, Option<Trace>),
-    ) -> Result<Event, serde_json::Error> {
-        Ok(Event {
+    ) -> Event {
+        Event {
             event_id: fresh.event_id.into(),
             event_type: event_type.to_owned(),
             aggregate_type: Self::AGGREGATE.to_owned(),
@@ -353,7 +353,7 @@ impl Order {
             actor: Some(actor.to_owned()),
             traceparent,
             payload,
-        })
+        }
     }
 }
 

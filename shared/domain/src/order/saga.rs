@@ -2,14 +2,15 @@
 //!
 //! Every step forward names what undoes it, or says why nothing has to: [`Forward::undone_by`] has no catch-all arm, so a
 //! new step without that answer does not compile. Each service undoes its own step when it hears that the order failed or
-//! was cancelled; the log on the order shows what was undone and what it undoes.
+//! was cancelled, at the same time as the others; the log on the order shows what was undone and, from this declaration, what
+//! it undoes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{EventId, Time};
 
 /// A step towards a completed order, in the order in which they are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forward {
     /// The inventory reserves every line, and fixes the prices.
     ReserveStock,
@@ -31,7 +32,7 @@ pub enum Undone {
 }
 
 /// A step back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compensation {
     /// What was reserved is free again.
     ReleaseStock,
@@ -51,28 +52,6 @@ impl Forward {
             Self::CompleteOrder | Self::SellStock => Undone::Never,
         }
     }
-}
-
-impl Compensation {
-    /// What it undoes.
-    pub const fn undoes(self) -> Forward {
-        match self {
-            Self::ReleaseStock => Forward::ReserveStock,
-            Self::RefundPayment => Forward::ChargePayment,
-        }
-    }
-}
-
-/// What has to be done to undo these steps, the last one first.
-pub fn compensations(taken: &[Forward]) -> Vec<Compensation> {
-    let mut taken = taken.to_vec();
-    taken.sort_unstable();
-    taken.dedup();
-    let undone = taken.into_iter().rev().filter_map(|step| match step.undone_by() {
-        Undone::By(compensation) => Some(compensation),
-        Undone::Never => None,
-    });
-    undone.collect()
 }
 
 /// A step as the order's log names it.
@@ -110,21 +89,20 @@ impl From<Forward> for Step {
     }
 }
 
+impl From<Compensation> for Step {
+    fn from(compensation: Compensation) -> Self {
+        match compensation {
+            Compensation::ReleaseStock => Self::ReleaseStock,
+            Compensation::RefundPayment => Self::RefundPayment,
+        }
+    }
+}
+
 impl Step {
     /// The step that this one undoes, if it does.
     pub fn compensates(self) -> Option<Self> {
-        let compensation = match self {
-            Self::ReleaseStock => Compensation::ReleaseStock,
-            Self::RefundPayment => Compensation::RefundPayment,
-            Self::PlaceOrder
-            | Self::ReserveStock
-            | Self::ChargePayment
-            | Self::CompleteOrder
-            | Self::SellStock
-            | Self::FailOrder
-            | Self::CancelOrder => return None,
-        };
-        Some(compensation.undoes().into())
+        let undoes = |step: &Forward| matches!(step.undone_by(), Undone::By(undo) if Self::from(undo) == self);
+        Forward::ALL.into_iter().find(undoes).map(Self::from)
     }
 }
 
@@ -165,20 +143,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_undone_is_undone_in_reverse() {
-        let all = compensations(&[Forward::ChargePayment, Forward::ReserveStock]);
-        assert_eq!(all, [Compensation::RefundPayment, Compensation::ReleaseStock]);
-        assert_eq!(compensations(&[Forward::ReserveStock]), [Compensation::ReleaseStock]);
-        assert!(compensations(&[]).is_empty());
-    }
-
-    #[test]
-    fn every_compensation_undoes_the_step_that_names_it() {
-        for step in Forward::ALL {
-            if let Undone::By(compensation) = step.undone_by() {
-                assert_eq!(compensation.undoes(), step);
-            }
-        }
+    fn a_compensation_names_the_step_that_declares_it_and_no_other_step_undoes_any() {
+        assert_eq!(Step::ReleaseStock.compensates(), Some(Step::ReserveStock));
         assert_eq!(Step::RefundPayment.compensates(), Some(Step::ChargePayment));
+        for step in
+            Forward::ALL.map(Step::from).into_iter().chain([Step::PlaceOrder, Step::FailOrder, Step::CancelOrder])
+        {
+            assert_eq!(step.compensates(), None, "{step:?}");
+        }
     }
 }
