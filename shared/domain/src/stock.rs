@@ -132,28 +132,29 @@ fn price(lines: &[Line], stock: &BTreeMap<StockKeepingUnit, Stock>) -> Result<(V
 
 /// Decides on an order that failed or was cancelled.
 pub fn release(order_id: Uuid, hold: Option<&Hold>) -> Settle {
-    match hold.map(|hold| hold.status) {
-        None => Settle::Close(Hold { order_id, status: HoldStatus::Closed, lines: Vec::new(), version: 1 }),
-        Some(HoldStatus::Reserved) => moved(hold, HoldStatus::Released),
-        Some(HoldStatus::Released | HoldStatus::Closed) => Settle::Nothing,
-        Some(HoldStatus::Sold) => Settle::Broken("what is sold is not released"),
+    let Some(hold) = hold else {
+        return Settle::Close(Hold { order_id, status: HoldStatus::Closed, lines: Vec::new(), version: 1 });
+    };
+    match hold.status {
+        HoldStatus::Reserved => Settle::Move(hold.becomes(HoldStatus::Released)),
+        HoldStatus::Released | HoldStatus::Closed => Settle::Nothing,
+        HoldStatus::Sold => Settle::Broken("what is sold is not released"),
     }
 }
 
 /// Decides on an order that is completed.
 pub fn sell(hold: Option<&Hold>) -> Settle {
-    match hold.map(|hold| hold.status) {
-        Some(HoldStatus::Reserved) => moved(hold, HoldStatus::Sold),
-        Some(HoldStatus::Sold) => Settle::Nothing,
-        None => Settle::Broken("nothing is reserved"),
-        Some(HoldStatus::Released | HoldStatus::Closed) => Settle::Broken("what was released is not sold"),
+    let Some(hold) = hold else { return Settle::Broken("nothing is reserved") };
+    match hold.status {
+        HoldStatus::Reserved => Settle::Move(hold.becomes(HoldStatus::Sold)),
+        HoldStatus::Sold => Settle::Nothing,
+        HoldStatus::Released | HoldStatus::Closed => Settle::Broken("what was released is not sold"),
     }
 }
 
-fn moved(hold: Option<&Hold>, status: HoldStatus) -> Settle {
-    match hold {
-        Some(hold) => Settle::Move(Hold { status, version: hold.version + 1, ..hold.clone() }),
-        None => Settle::Nothing,
+impl Hold {
+    fn becomes(&self, status: HoldStatus) -> Self {
+        Self { status, version: self.version + 1, ..self.clone() }
     }
 }
 
