@@ -67,76 +67,33 @@ pub fn start(
             activity: activity.clone(),
         })
     };
+    let (sqs, aws) = (clients.sqs.clone(), &clients.aws);
+    // A function behind an event source answers for itself: what fails in it is in its answer.
+    macro_rules! behind_events {
+        ($function:expr) => {{
+            let function = Arc::new($function.map_err(|error| failed(error.to_string()))?);
+            Ok(invocable(handler(move |event| {
+                let function = Arc::clone(&function);
+                async move { Ok::<_, Infallible>(function.handle(event).await) }
+            })))
+        }};
+    }
+    let metrics = metrics.sink();
     match function.binary.as_str() {
         "api" => {
-            let router = api::router(&settings, ledger, metrics.sink(), &clients.aws);
+            let router = api::router(&settings, ledger, metrics, &clients.aws);
             router.map(Started::Http).map_err(|error| failed(error.to_string()))
         }
-        "outbox-stream" => {
-            let relay = outbox_stream::OutboxStream::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
-            let relay = Arc::new(relay.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let relay = Arc::clone(&relay);
-                async move { Ok::<_, Infallible>(relay.handle(event).await) }
-            })))
-        }
-        "fanout" => {
-            let fanout = fanout::Fanout::new(&settings, ledger, clients.sqs.clone(), metrics.sink(), &clients.aws);
-            let fanout = Arc::new(fanout.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let fanout = Arc::clone(&fanout);
-                async move { Ok::<_, Infallible>(fanout.handle(event).await) }
-            })))
-        }
-        "deliver" => {
-            let deliver = deliver::Deliver::new(&settings, ledger, clients.sqs.clone(), &clients.aws, metrics.sink());
-            let deliver = Arc::new(deliver.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let deliver = Arc::clone(&deliver);
-                async move { Ok::<_, Infallible>(deliver.handle(event).await) }
-            })))
-        }
-        "inventory" => {
-            let service = saga::Inventory::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
-            let service = Arc::new(service.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let service = Arc::clone(&service);
-                async move { Ok::<_, Infallible>(service.handle(event).await) }
-            })))
-        }
-        "payment" => {
-            let service = saga::Payment::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
-            let service = Arc::new(service.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let service = Arc::clone(&service);
-                async move { Ok::<_, Infallible>(service.handle(event).await) }
-            })))
-        }
-        "order" => {
-            let service = saga::Order::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
-            let service = Arc::new(service.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let service = Arc::clone(&service);
-                async move { Ok::<_, Infallible>(service.handle(event).await) }
-            })))
-        }
-        "dead-letters" => {
-            let letters = dead_letters::DeadLetters::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
-            let letters = Arc::new(letters.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let letters = Arc::clone(&letters);
-                async move { Ok::<_, Infallible>(letters.handle(event).await) }
-            })))
-        }
-        "live" => {
-            let live = Arc::new(live::Live::new(&settings, ledger).map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
-                let live = Arc::clone(&live);
-                async move { Ok::<_, Infallible>(live.handle(event).await) }
-            })))
-        }
+        "outbox-stream" => behind_events!(outbox_stream::OutboxStream::new(&settings, ledger, sqs, metrics)),
+        "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
+        "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
+        "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
+        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics)),
+        "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
+        "dead-letters" => behind_events!(dead_letters::DeadLetters::new(&settings, ledger, sqs, metrics)),
+        "live" => behind_events!(live::Live::new(&settings, ledger)),
         "sweep" => {
-            let sweep = sweep::Sweep::new(&settings, ledger, clients.sqs.clone(), metrics.sink());
+            let sweep = sweep::Sweep::new(&settings, ledger, sqs, metrics);
             let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
             Ok(invocable(handler(move |event| {
                 let sweep = Arc::clone(&sweep);
