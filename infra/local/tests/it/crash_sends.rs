@@ -46,9 +46,14 @@ struct Reached {
 }
 
 impl Reached {
-    fn new(call: Call, fault: Fault) -> Self {
+    /// None where the call does not bound it: once the message is on its queue, the delivery goes on while the relay is
+    /// held, and dies wherever it has come to.
+    fn new(call: Call, fault: Fault) -> Option<Self> {
+        if (call, fault) == (Call::Queued, Fault::HeldAfter) {
+            return None;
+        }
         let is_done = |step: Call| call > step || (call == step && fault == Fault::HeldAfter);
-        Self { claimed: is_done(Call::Claimed), asked: is_done(Call::Sent), recorded: is_done(Call::Recorded) }
+        Some(Self { claimed: is_done(Call::Claimed), asked: is_done(Call::Sent), recorded: is_done(Call::Recorded) })
     }
 }
 
@@ -153,7 +158,7 @@ impl World {
 
     /// What became of a send, and how often its provider was asked, fit each other; of the caught one, they fit where
     /// it was caught.
-    fn is_well_told(&self, send: &Stored, caught: Reached, is_held: bool) {
+    fn is_well_told(&self, send: &Stored, caught: Option<Reached>, is_held: bool) {
         let to = (format!("{:?}", send.channel), address(&send.user_id, send.channel));
         let times = self.reached().get(&to).copied().unwrap_or_default();
         let why = format!("{}: {send:?}, reached {times} times", self.cell);
@@ -163,10 +168,10 @@ impl World {
         assert!((sent..=sent + died).contains(&times) && died <= 1, "{why}");
         let expected = if is_held && died > 0 { "UNCERTAIN" } else { "SENT" };
         assert_eq!((send.status.as_str(), sent), (expected, usize::from(expected == "SENT")), "{why}");
-        if send.user_id != user_id(CAUGHT) {
+        let caught = caught.filter(|_| send.user_id == user_id(CAUGHT));
+        let Some(Reached { claimed, asked, recorded }) = caught else {
             return;
-        }
-        let Reached { claimed, asked, recorded } = caught;
+        };
         let is_lost = claimed && !recorded;
         assert_eq!(died, usize::from(is_lost), "{why}");
         let is_at_rest = recorded || (is_lost && is_held);
