@@ -18,7 +18,7 @@ mod terms;
 
 use std::time::Duration;
 
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use channels::Providers;
 use domain::Time;

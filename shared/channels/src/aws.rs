@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use aws_config::retry::RetryConfig;
-use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
-use aws_config::timeout::TimeoutConfig;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
 use aws_sdk_sesv2::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_sesv2::config::{ConfigBag, Intercept, RuntimeComponents, SharedHttpClient};
+use aws_sdk_sesv2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_sesv2::error::{BoxError, ProvideErrorMetadata, SdkError};
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use hyper_util::client::legacy;
 use outside::connect_limit;
 
@@ -68,11 +66,6 @@ pub(crate) fn within(limit: Duration) -> TimeoutConfig {
 
 pub(crate) fn no_other_limit() -> StalledStreamProtectionConfig {
     StalledStreamProtectionConfig::disabled()
-}
-
-/// A client that keeps no connection.
-pub(crate) fn http_client() -> SharedHttpClient {
-    Builder::new().pool_max_idle_per_host(0).tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https()
 }
 
 /// Whether a call got as far as the network. Credentials and endpoints are looked up before that, within the same time

@@ -1,6 +1,6 @@
 //! The providers of each channel, as the settings name them.
 
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use domain::recipient::Channel;
 use outside::wrong;
 use runtime::{BadSetting, Settings};

@@ -1,13 +1,13 @@
 //! SMS: `SendTextMessage` of AWS End User Messaging, one request. The text goes out as it comes; cutting it to length is
 //! the template's affair.
 
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use aws_sdk_pinpointsmsvoicev2::operation::send_text_message::SendTextMessageError;
 use aws_sdk_pinpointsmsvoicev2::types::error::{ConflictException, ValidationException};
 use aws_sdk_pinpointsmsvoicev2::types::{ConflictExceptionReason, MessageType, ValidationExceptionReason};
 use aws_sdk_pinpointsmsvoicev2::{Client, config};
 use outside::{endpoint, time_limit};
-use runtime::{BadSetting, Settings};
+use runtime::{BadSetting, Pool, Settings};
 
 use crate::aws::{self, Departure};
 use crate::{Address, NotSent, Outgoing, Reason};
@@ -30,7 +30,7 @@ impl EndUserMessaging {
             .retry_config(aws::never_again())
             .timeout_config(aws::within(time_limit(settings)?))
             .stalled_stream_protection(aws::no_other_limit())
-            .http_client(aws::http_client());
+            .http_client(runtime::http_client(settings, Pool::None)?);
         if let Some(url) = endpoint(settings, "BELFRY_SMS_ENDPOINT_URL")? {
             config = config.endpoint_url(url);
         }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use aws_config::SdkConfig;
-use aws_config::retry::RetryConfig;
-use aws_config::timeout::TimeoutConfig;
+use aws_types::SdkConfig;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
 use aws_sdk_apigatewaymanagement::Client;
 use aws_sdk_apigatewaymanagement::config::Builder;
 use aws_sdk_apigatewaymanagement::primitives::Blob;

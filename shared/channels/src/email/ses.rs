@@ -3,7 +3,7 @@
 //! SES takes mail for addresses on its suppression list and reports the bounce later, by event. So no answer to this
 //! call condemns an address.
 
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use aws_sdk_sesv2::operation::send_email::SendEmailError;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message, MessageHeader};
 use aws_sdk_sesv2::{Client, config};
@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::message::Mailbox;
 use outside::{endpoint, optional, time_limit};
-use runtime::{BadSetting, Settings};
+use runtime::{BadSetting, Pool, Settings};
 
 use crate::aws::{self, Departure};
 use crate::{Address, NotSent, Outgoing, Reason};
@@ -36,7 +36,7 @@ impl Ses {
             .retry_config(aws::never_again())
             .timeout_config(aws::within(time_limit(settings)?))
             .stalled_stream_protection(aws::no_other_limit())
-            .http_client(aws::http_client());
+            .http_client(runtime::http_client(settings, Pool::None)?);
         if let Some(url) = endpoint(settings, "BELFRY_SES_ENDPOINT_URL")? {
             config = config.endpoint_url(url);
         }
