@@ -18,8 +18,8 @@ mod terms;
 
 use std::time::Duration;
 
-use aws_types::SdkConfig;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_types::SdkConfig;
 use channels::Providers;
 use domain::Time;
 use domain::recipient::Channel;

@@ -19,6 +19,7 @@ use crate::activity::Activity;
 use crate::aws::{ACCOUNT, Clients, Endpoints, REGION};
 use crate::deliveries::Deliveries;
 use crate::demo;
+use crate::environments::Environments;
 use crate::functions::{self, Invocable, NotStarted, Started};
 use crate::gateway::{Gateway, authorize};
 use crate::live_gateway::{self, LiveGateway};
@@ -49,6 +50,8 @@ pub struct Options {
     pub endpoints: Option<Endpoints>,
     /// Fill in demo data.
     pub demo: bool,
+    /// Nothing is polled and nothing is scheduled: functions are invoked by hand.
+    pub by_hand: bool,
 }
 
 impl Default for Options {
@@ -61,6 +64,7 @@ impl Default for Options {
             settings: BTreeMap::new(),
             endpoints: None,
             demo: false,
+            by_hand: false,
         }
     }
 }
@@ -163,14 +167,17 @@ impl Host {
         let metrics = RecentMetrics::default();
         let outside = Outside::new(&url, &providers_url);
         let mut api = None;
+        let mut environments = Environments::new(&endpoints);
         for function in &template.functions {
             let mut settings = live_gateway::settings(function, template.sockets.as_ref(), &address);
             settings.extend(outside.settings(function));
             settings.extend(options.settings.clone());
             let environment =
                 template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;
+            environments.add(function, &environment);
             match functions::start(function, environment, &starting.clients, &starting.activity, &metrics)? {
                 Started::Http(router) => api = Some(router),
+                Started::Events(invocable) if options.by_hand => starting.functions.push(invocable),
                 Started::Events(invocable) => starting.map(function, invocable),
             }
         }
@@ -190,6 +197,7 @@ impl Host {
             provisioned,
             deliveries,
             functions,
+            environments,
             streams,
             activity,
             metrics,

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::activity::Activity;
 use crate::aws::{Clients, Endpoints};
 use crate::deliveries::Deliveries;
+use crate::environments::Environments;
 use crate::functions::Invocable;
 use crate::gateway::{Gateway, TokenRequest};
 use crate::mapping::{Drained, Redelivered, redeliver};
@@ -36,6 +37,7 @@ pub struct Local {
     pub provisioned: Provisioned,
     pub deliveries: Deliveries,
     pub functions: Vec<Invocable>,
+    pub environments: Environments,
     pub streams: Vec<Drained>,
     pub activity: Activity,
     pub metrics: RecentMetrics,
@@ -55,6 +57,7 @@ pub fn routes(local: Arc<Local>) -> Router {
         .route("/local/invoke", post(invoke))
         .route("/local/idle", get(idle))
         .route("/local/endpoints", get(endpoints))
+        .route("/local/environment", get(environment))
         .route("/local/metrics", get(metrics))
         .with_state(local)
 }
@@ -154,6 +157,23 @@ async fn invoke(State(local): Shared, body: Body<Invoke>) -> Result<Json<Value>,
 async fn endpoints(State(local): Shared) -> Json<Value> {
     let Endpoints { dynamodb, sqs } = &local.endpoints;
     Json(json!({"dynamodb": dynamodb, "sqs": sqs, "providers": local.providers_url}))
+}
+
+#[derive(Debug, Deserialize)]
+struct Asked {
+    function: Option<String>,
+}
+
+/// What functions find in their environment here: of all of them in the shape of `sam local invoke --env-vars`, of one
+/// as lines for `cargo lambda watch --env-file`.
+async fn environment(State(local): Shared, Query(asked): Query<Asked>) -> Result<Response, Refused> {
+    let Some(function) = asked.function else {
+        return Ok(Json(&local.environments).into_response());
+    };
+    let Some(lines) = local.environments.lines(&function) else {
+        return Err(Refused::not_found(format!("no function {function}; there are {}", local.environments.names())));
+    };
+    Ok(lines.into_response())
 }
 
 async fn metrics(State(local): Shared) -> Json<Value> {

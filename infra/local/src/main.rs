@@ -26,6 +26,10 @@ struct Arguments {
     /// Another template than the one that is deployed.
     #[arg(long)]
     template: Option<PathBuf>,
+    /// Poll no stream and no queue and run no schedule: functions are invoked by hand, for example with `cargo lambda
+    /// invoke` in an environment that `/local/environment` tells.
+    #[arg(long)]
+    by_hand: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,6 +82,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
         settings: std::env::vars().filter(|(name, _)| name.starts_with("BELFRY_")).collect(),
         endpoints: Endpoints::from_env()?,
         demo: arguments.demo,
+        by_hand: arguments.by_hand,
         ..Options::default()
     })
     .await?;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use aws_smithy_types::retry::RetryConfig;
-use aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
-use aws_smithy_types::timeout::TimeoutConfig;
 use aws_sdk_sesv2::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_sesv2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_sesv2::error::{BoxError, ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
 use hyper_util::client::legacy;
 use outside::connect_limit;
 

@@ -1,11 +1,11 @@
 //! SMS: `SendTextMessage` of AWS End User Messaging, one request. The text goes out as it comes; cutting it to length is
 //! the template's affair.
 
-use aws_types::SdkConfig;
 use aws_sdk_pinpointsmsvoicev2::operation::send_text_message::SendTextMessageError;
 use aws_sdk_pinpointsmsvoicev2::types::error::{ConflictException, ValidationException};
 use aws_sdk_pinpointsmsvoicev2::types::{ConflictExceptionReason, MessageType, ValidationExceptionReason};
 use aws_sdk_pinpointsmsvoicev2::{Client, config};
+use aws_types::SdkConfig;
 use outside::{endpoint, time_limit};
 use runtime::{BadSetting, Pool, Settings};
 

@@ -1,7 +1,11 @@
 //! The log: JSON lines, ids as fields, never a body, an address or a token.
 
-use tracing_subscriber::EnvFilter;
+use std::str::FromStr;
+
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::settings::{BadSetting, Settings};
 
@@ -32,9 +36,12 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let level = settings.one_of("BELFRY_LOG", default, &["error", "warn", "info", "debug"])?;
-    let ours: Vec<String> = OURS.iter().map(|name| format!("{name}={level}")).collect();
-    let filter = EnvFilter::new(format!("{},{}", if level == "error" { "error" } else { "warn" }, ours.join(",")));
-    let format = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(true).with_span_list(false);
-    format.with_env_filter(filter).with_writer(writer).init();
+    // One of these words, each of which is a level's name.
+    let level = LevelFilter::from_str(level).unwrap_or(LevelFilter::WARN);
+    let targets = Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_targets(OURS.into_iter().map(|ours| (ours, level)));
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(true);
+    tracing_subscriber::registry().with(lines.with_span_list(false).with_writer(writer)).with(targets).init();
     Ok(())
 }

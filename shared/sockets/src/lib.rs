@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use aws_types::SdkConfig;
-use aws_smithy_types::retry::RetryConfig;
-use aws_smithy_types::timeout::TimeoutConfig;
 use aws_sdk_apigatewaymanagement::Client;
 use aws_sdk_apigatewaymanagement::config::Builder;
 use aws_sdk_apigatewaymanagement::primitives::Blob;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::SdkConfig;
 use domain::{Audience, Time, UserId};
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};

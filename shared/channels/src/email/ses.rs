@@ -3,10 +3,10 @@
 //! SES takes mail for addresses on its suppression list and reports the bounce later, by event. So no answer to this
 //! call condemns an address.
 
-use aws_types::SdkConfig;
 use aws_sdk_sesv2::operation::send_email::SendEmailError;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message, MessageHeader};
 use aws_sdk_sesv2::{Client, config};
+use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::message::Mailbox;

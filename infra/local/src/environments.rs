@@ -1,0 +1,51 @@
+//! What each function finds in its environment on this host, told to whoever runs its binary beside it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::aws::{Endpoints, REGION};
+use crate::template::Function;
+
+/// The variables of each function, by its logical id.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Environments {
+    functions: BTreeMap<String, BTreeMap<String, String>>,
+    /// What Lambda adds to each.
+    #[serde(skip)]
+    platform: BTreeMap<String, String>,
+}
+
+impl Environments {
+    /// With nothing in it yet.
+    pub fn new(endpoints: &Endpoints) -> Self {
+        let platform = [
+            ("AWS_ENDPOINT_URL_DYNAMODB", endpoints.dynamodb.as_str()),
+            ("AWS_ENDPOINT_URL_SQS", &endpoints.sqs),
+            ("AWS_REGION", REGION),
+            ("AWS_ACCESS_KEY_ID", "local"),
+            ("AWS_SECRET_ACCESS_KEY", "local"),
+        ];
+        let platform = platform.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self { functions: BTreeMap::new(), platform: platform.into() }
+    }
+
+    /// Adds what a function is told by its settings.
+    pub fn add(&mut self, function: &Function, settings: &BTreeMap<String, String>) {
+        let mut environment = self.platform.clone();
+        environment.extend(settings.clone());
+        self.functions.insert(function.logical_id.clone(), environment);
+    }
+
+    /// One function's variables, a line each, quoted as `.env` files are.
+    pub fn lines(&self, function: &str) -> Option<String> {
+        let variables = self.functions.get(function)?;
+        Some(variables.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect())
+    }
+
+    /// The functions' names, for people.
+    pub fn names(&self) -> String {
+        self.functions.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,249 @@
+//! A stand-in for Lambda: the Runtime API that a function's binary polls, and the binary as its own process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path as Segment, State};
+use axum::http::StatusCode;
+use axum::response::{AppendHeaders, IntoResponse};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use axum::{Json, Router};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::Child;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// Longer than anything takes that does not hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The release binaries of every function, built when first asked for.
+pub fn binaries() -> &'static BTreeMap<String, PathBuf> {
+    static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let mut build = Command::new(cargo);
+        build.current_dir(&workspace).args(["build", "--release", "--bins", "--message-format", "json", "--workspace"]);
+        // What only a laptop needs.
+        build.args(["local", "tests", "engine", "providers"].into_iter().flat_map(|package| ["--exclude", package]));
+        let built = build.stderr(Stdio::inherit()).output().expect("cargo runs");
+        assert!(built.status.success(), "the functions do not build: {}", built.status);
+        let messages = String::from_utf8_lossy(&built.stdout);
+        let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        messages.filter_map(|message| executable(&message)).collect()
+    })
+}
+
+fn executable(message: &Value) -> Option<(String, PathBuf)> {
+    let path = message["executable"].as_str()?;
+    Some((message["target"]["name"].as_str()?.to_owned(), PathBuf::from(path)))
+}
+
+/// A function's process behind a Runtime API of its own.
+#[derive(Debug)]
+pub struct Lambda {
+    process: Child,
+    begun: Instant,
+    polled: watch::Receiver<Option<Instant>>,
+    invocations: mpsc::Sender<Invocation>,
+    log: Arc<Mutex<Vec<String>>>,
+    reading: [JoinHandle<()>; 2],
+}
+
+/// Keeps the lines that a process writes.
+fn keep(output: impl AsyncRead + Unpin + Send + 'static, log: Arc<Mutex<Vec<String>>>) -> JoinHandle<()> {
+    let mut lines = BufReader::new(output).lines();
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = lines.next_line().await {
+            log.lock().expect("the log").push(line);
+        }
+    })
+}
+
+/// What came of an invocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The function answered.
+    Answered(Value),
+    /// It reported an error: Lambda would try again, or hand the batch back.
+    Failed(Value),
+    /// Its process ended without a word.
+    Died,
+}
+
+impl Outcome {
+    /// The answer of a function that must have answered.
+    pub fn answer(self) -> Value {
+        match self {
+            Self::Answered(answer) => answer,
+            other => panic!("no answer, but {other:?}"),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Invocation {
+    event: Value,
+    outcome: oneshot::Sender<Outcome>,
+}
+
+struct RuntimeApi {
+    invocations: tokio::sync::Mutex<mpsc::Receiver<Invocation>>,
+    under_way: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
+    polled: watch::Sender<Option<Instant>>,
+}
+
+impl Lambda {
+    /// Starts a binary with this environment and nothing else, as Lambda does.
+    pub async fn start(binary: &Path, environment: &BTreeMap<String, String>) -> Self {
+        let (invocations, events) = mpsc::channel(8);
+        let (polled, first_poll) = watch::channel(None);
+        let api = RuntimeApi { invocations: tokio::sync::Mutex::new(events), under_way: Mutex::default(), polled };
+        let address = serve(Arc::new(api)).await;
+        let mut command = tokio::process::Command::new(binary);
+        command
+            .env_clear()
+            .envs([
+                ("AWS_LAMBDA_RUNTIME_API", address.as_str()),
+                ("AWS_LAMBDA_FUNCTION_NAME", "belfry"),
+                ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+                ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
+                ("AWS_LAMBDA_LOG_GROUP_NAME", "/aws/lambda/belfry"),
+                ("AWS_LAMBDA_LOG_STREAM_NAME", "1"),
+            ])
+            .envs(environment)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let begun = Instant::now();
+        let mut process = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
+        let log = Arc::<Mutex<Vec<String>>>::default();
+        let output = process.stdout.take().expect("its output");
+        let errors = process.stderr.take().expect("its errors");
+        let reading = [keep(output, Arc::clone(&log)), keep(errors, Arc::clone(&log))];
+        Self { process, begun, polled: first_poll, invocations, log, reading }
+    }
+
+    /// How long it took from the start of the process until it asked for work. Panics if it ended instead.
+    pub async fn until_first_poll(&mut self) -> Duration {
+        let mut polls = self.polled.clone();
+        let polled = tokio::select! {
+            polled = polls.wait_for(Option::is_some) => polled.ok().and_then(|polled| *polled),
+            ended = self.process.wait() => panic!("it ended with {ended:?}: {:?}", self.log()),
+            () = tokio::time::sleep(PATIENCE) => None,
+        };
+        polled.expect("it asks for work").duration_since(self.begun)
+    }
+
+    /// Invokes the function and waits for its answer.
+    pub async fn invoke(&mut self, event: Value) -> Outcome {
+        let outcome = self.begin(event).await;
+        tokio::select! {
+            biased;
+            outcome = outcome => outcome.unwrap_or(Outcome::Died),
+            _ = self.process.wait() => Outcome::Died,
+            () = tokio::time::sleep(PATIENCE) => panic!("no answer: {:?}", self.log()),
+        }
+    }
+
+    /// Hands an event over, and does not wait for the answer.
+    pub async fn begin(&self, event: Value) -> oneshot::Receiver<Outcome> {
+        let (outcome, answered) = oneshot::channel();
+        self.invocations.send(Invocation { event, outcome }).await.expect("the Runtime API is there");
+        answered
+    }
+
+    /// Asks the process to end, as Lambda does before it kills an environment, and waits until it has.
+    pub async fn terminate(mut self) -> ExitStatus {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+        assert!(sent.success(), "it had ended before");
+        tokio::time::timeout(PATIENCE, self.process.wait()).await.expect("it ends").expect("its status")
+    }
+
+    /// Waits for a process that ends by itself.
+    pub async fn ended(&mut self) -> ExitStatus {
+        tokio::time::timeout(PATIENCE, self.process.wait()).await.expect("it ends").expect("its status")
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id().expect("it is running")
+    }
+
+    /// All that a process which has ended wrote.
+    pub async fn said(&mut self) -> String {
+        for reading in &mut self.reading {
+            reading.await.expect("it is read to its end");
+        }
+        self.log().join("\n")
+    }
+
+    /// What it has written so far.
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().expect("the log").clone()
+    }
+}
+
+async fn serve(api: Arc<RuntimeApi>) -> String {
+    let routes = Router::new()
+        .route("/2018-06-01/runtime/invocation/next", get(next))
+        .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
+        .route("/2018-06-01/runtime/invocation/{id}/error", post(error))
+        .with_state(api);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    // An answer goes out at once: otherwise each call would wait for an acknowledgement.
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
+    tokio::spawn(axum::serve(listener, routes).into_future());
+    address
+}
+
+async fn next(State(api): State<Arc<RuntimeApi>>) -> impl IntoResponse {
+    api.polled.send_if_modified(|polled| {
+        let is_first = polled.is_none();
+        polled.get_or_insert_with(Instant::now);
+        is_first
+    });
+    let Some(Invocation { event, outcome }) = api.invocations.lock().await.recv().await else {
+        return Err(StatusCode::GONE);
+    };
+    let id = uuid::Uuid::new_v4().to_string();
+    api.under_way.lock().expect("invocations").insert(id.clone(), outcome);
+    let deadline = std::time::SystemTime::now() + PATIENCE;
+    let deadline = deadline.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
+    let headers = AppendHeaders([
+        ("lambda-runtime-aws-request-id", id),
+        ("lambda-runtime-deadline-ms", deadline.to_string()),
+        ("lambda-runtime-invoked-function-arn", "arn:aws:lambda:us-east-1:000000000000:function:belfry".to_owned()),
+        ("lambda-runtime-trace-id", "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=0".to_owned()),
+    ]);
+    Ok((headers, Json(event)))
+}
+
+async fn response(api: State<Arc<RuntimeApi>>, id: Segment<String>, Json(answer): Json<Value>) -> StatusCode {
+    end(&api, &id, Outcome::Answered(answer))
+}
+
+async fn error(api: State<Arc<RuntimeApi>>, id: Segment<String>, Json(problem): Json<Value>) -> StatusCode {
+    end(&api, &id, Outcome::Failed(problem))
+}
+
+fn end(api: &RuntimeApi, id: &str, outcome: Outcome) -> StatusCode {
+    match api.under_way.lock().expect("invocations").remove(id) {
+        // Whoever invoked it may have gone.
+        Some(waiting) => {
+            let _ = waiting.send(outcome);
+            StatusCode::ACCEPTED
+        }
+        None => StatusCode::NOT_FOUND,
+    }
+}
