@@ -10,7 +10,7 @@ async fn main() -> Result<(), Error> {
     let aws = runtime::aws(&settings)?;
     let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
     let sqs = aws_sdk_sqs::Client::new(&aws);
-    let dead_letters = DeadLetters::new(&settings, ledger, sqs, runtime::Metrics::to_stdout())?;
+    let dead_letters = DeadLetters::new(&settings, ledger, sqs, runtime::Metrics::to_stdout(&settings)?)?;
     let dead_letters = &dead_letters;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(dead_letters.handle(event.payload).await)

@@ -10,7 +10,7 @@ async fn main() -> Result<(), Error> {
     let aws = runtime::aws(&settings)?;
     let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
     let sqs = aws_sdk_sqs::Client::new(&aws);
-    let deliver = Deliver::new(&settings, ledger, sqs, &aws, runtime::Metrics::to_stdout())?;
+    let deliver = Deliver::new(&settings, ledger, sqs, &aws, runtime::Metrics::to_stdout(&settings)?)?;
     let deliver = &deliver;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(deliver.handle(event.payload).await)

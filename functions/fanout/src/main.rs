@@ -10,7 +10,7 @@ async fn main() -> Result<(), Error> {
     let aws = runtime::aws(&settings)?;
     let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
     let sqs = aws_sdk_sqs::Client::new(&aws);
-    let fanout = Fanout::new(&settings, ledger, sqs, runtime::Metrics::to_stdout(), &aws)?;
+    let fanout = Fanout::new(&settings, ledger, sqs, runtime::Metrics::to_stdout(&settings)?, &aws)?;
     let fanout = &fanout;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(fanout.handle(event.payload).await)

@@ -12,18 +12,25 @@ use crate::{Sweep, Swept};
 /// A send that is overdue for so long is not even swept.
 const UNSWEPT: std::time::Duration = std::time::Duration::from_secs(7_200);
 
+/// An order that is overdue for so long was left by many sweeps.
+const UNCANCELLED: std::time::Duration = std::time::Duration::from_secs(900);
+
+/// How many such orders of each partition are counted.
+const MOST_ORDERS: u16 = 100;
+
 /// How many stuck sends are asked for their age.
 const MOST_STUCK: u16 = 1_000;
 
 impl Sweep {
-    /// Counts overdue and FAILED outbox entries, sends that are stuck, and dead letters that wait for an operator.
+    /// Counts overdue and FAILED outbox entries, sends that are stuck, orders that nobody cancels, and dead letters that
+    /// wait for an operator.
     pub(crate) async fn count_anomalies(&self) -> Result<Swept, LedgerError> {
         let now = Time::now();
         let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
         // At least these: a letter that was given up on so long ago is of an event that is older still.
         let stale = DeadLetterFilter { until: Some(now.minus(self.marks_kept)), ..open.clone() };
         let unswept = (SendShelf::Open, Some(now.minus(UNSWEPT)));
-        let (overdue, failed, open_dead_letters, stale_dead_letters, unswept, stuck, sends_stale) = tokio::try_join!(
+        let (overdue, failed, open_dead_letters, stale_dead_letters, unswept, stuck, sends_stale, orders) = tokio::try_join!(
             self.events.overdue(&self.ledger, now, u16::MAX),
             self.events.shelf_size(&self.ledger, Shelf::Failed),
             self.dead_letters.count(&self.ledger, &open),
@@ -31,6 +38,7 @@ impl Sweep {
             self.sends.count_due(&self.ledger, unswept),
             self.sends.count_due(&self.ledger, (SendShelf::Stuck, None)),
             self.stale_sends(now),
+            self.orders.overdue(&self.ledger, now.minus(UNCANCELLED), MOST_ORDERS),
         )?;
         let anomalies = Anomalies {
             overdue: count(overdue.len()),
@@ -39,6 +47,7 @@ impl Sweep {
             stale_dead_letters: count(usize::try_from(stale_dead_letters).unwrap_or(usize::MAX)),
             sends_stuck: count(unswept + stuck),
             sends_stale: count(sends_stale),
+            orders_overdue: count(orders.len()),
         };
         if let Some(oldest) = overdue.first() {
             tracing::error!(overdue = anomalies.overdue, oldest = %oldest, "outbox entries are overdue");
@@ -58,6 +67,9 @@ impl Sweep {
         if anomalies.sends_stale > 0 {
             tracing::error!(stale = anomalies.sends_stale, "sends are not at their end past their retention");
         }
+        if let Some(order) = orders.first() {
+            tracing::error!(overdue = anomalies.orders_overdue, order_id = %order.order_id, "orders are past their deadline");
+        }
         self.metrics.anomalies(&anomalies);
         let all = [
             anomalies.overdue,
@@ -65,6 +77,7 @@ impl Sweep {
             anomalies.open_dead_letters,
             anomalies.sends_stuck,
             anomalies.sends_stale,
+            anomalies.orders_overdue,
         ];
         Ok(Swept { anomalies: all.into_iter().fold(0, u32::saturating_add), ..Swept::default() })
     }

@@ -14,6 +14,9 @@ use metrique::unit_of_work::metrics;
 use metrique::writer::sink::FlushImmediately;
 use metrique::writer::{BoxEntrySink, FormatExt};
 
+use crate::{BadSetting, Settings};
+
+/// Where no stack names its own.
 const NAMESPACE: &str = "Belfry";
 
 /// Where metrics go.
@@ -108,6 +111,8 @@ pub struct Anomalies {
     pub sends_stuck: u32,
     /// Sends that are held for an operator past their retention.
     pub sends_stale: u32,
+    /// Orders that are past their deadline, and no sweeper has cancelled.
+    pub orders_overdue: u32,
 }
 
 #[metrics(emf::dimension_sets = [["Consumer"], []], rename_all = "PascalCase")]
@@ -215,18 +220,25 @@ struct AnomalyMetrics {
     stale_dead_letters: u32,
     sends_stuck: u32,
     sends_stale: u32,
+    orders_overdue: u32,
 }
 
 impl Metrics {
-    /// To standard output, where Lambda's log is.
-    pub fn to_stdout() -> Self {
-        Self::to_each(io::stdout)
+    /// To standard output, where Lambda's log is, in the namespace `BELFRY_METRICS_NAMESPACE`: two stacks of one account
+    /// must not ring each other's alarms.
+    pub fn to_stdout(settings: &Settings) -> Result<Self, BadSetting> {
+        let namespace = settings.text_or("BELFRY_METRICS_NAMESPACE", NAMESPACE)?;
+        Ok(Self::in_namespace(namespace, io::stdout))
     }
 
     /// To wherever `writer` writes; it is asked anew for every line.
     pub fn to_each<W: io::Write>(writer: impl Fn() -> W + Send + Sync + 'static) -> Self {
+        Self::in_namespace(NAMESPACE.to_owned(), writer)
+    }
+
+    fn in_namespace<W: io::Write>(namespace: String, writer: impl Fn() -> W + Send + Sync + 'static) -> Self {
         let writer = Arc::new(writer);
-        let stream = Emf::builder(NAMESPACE.to_owned(), vec![vec![]]).build().output_to_makewriter(move || writer());
+        let stream = Emf::builder(namespace, vec![vec![]]).build().output_to_makewriter(move || writer());
         Self { sink: FlushImmediately::new_boxed(stream) }
     }
 
@@ -303,6 +315,7 @@ impl Metrics {
             stale_dead_letters: anomalies.stale_dead_letters,
             sends_stuck: anomalies.sends_stuck,
             sends_stale: anomalies.sends_stale,
+            orders_overdue: anomalies.orders_overdue,
         };
         drop(entry.append_on_drop(self.sink.clone()));
     }

@@ -51,6 +51,11 @@ impl Settings {
         }
     }
 
+    /// A text that is not empty.
+    pub fn text_or(&self, name: &str, default: &str) -> Result<String, BadSetting> {
+        if self.values.contains_key(name) { self.text(name) } else { Ok(default.to_owned()) }
+    }
+
     /// One of these words.
     pub fn one_of(
         &self,
