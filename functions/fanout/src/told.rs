@@ -67,16 +67,19 @@ impl Told {
         }
     }
 
-    /// One recipient's sends. Somebody of whom nothing is known has an inbox and no address.
+    /// One recipient's sends. Somebody of whom nothing is known has an inbox and no address; what goes through a channel
+    /// that is not `set_up` is skipped.
     pub fn sends(
         &self,
         notification: &Notification,
         recipient: Option<&Recipient>,
+        set_up: &BTreeSet<Channel>,
         times: (Time, Duration),
     ) -> impl Iterator<Item = ChannelSend> {
         let about = (self.shared.event_type.as_str(), self.trace.as_ref());
         self.channels.iter().map(move |channel| {
             let skip = recipient.map_or(Some(Skip::NoAddress), |recipient| recipient.skip(about.0, *channel));
+            let skip = skip.or_else(|| (!set_up.contains(channel)).then_some(Skip::NotSetUp));
             ChannelSend::new((notification, *channel), about, skip, times)
         })
     }

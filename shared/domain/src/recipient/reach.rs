@@ -16,6 +16,8 @@ pub enum Skip {
     OptedOut,
     /// The provider has called the address dead.
     Suppressed,
+    /// This deployment has no provider for the channel.
+    NotSetUp,
 }
 
 impl Skip {
@@ -25,6 +27,7 @@ impl Skip {
             Self::NoAddress => "no address",
             Self::OptedOut => "opted out",
             Self::Suppressed => "suppressed",
+            Self::NotSetUp => "not set up",
         }
     }
 }
