@@ -27,6 +27,7 @@ const SHOWN: usize = 2_000;
 #[utoipa::path(
     get,
     path = "/v1/dead-letters",
+    security(("jwt" = ["operate"])),
     params(
         ("queue" = Option<String>, Query, description = "of this queue"),
         ("event_type" = Option<String>, Query, description = "of this event type"),
@@ -64,6 +65,7 @@ pub async fn list_dead_letters(
 #[utoipa::path(
     get,
     path = "/v1/dead-letters/{id}",
+    security(("jwt" = ["operate"])),
     params(("id" = String, Path)),
     responses((status = 200, body = DeadLetterView), (status = 404, body = ErrorBody))
 )]

@@ -20,6 +20,7 @@ use crate::error::{ApiError, Code, ErrorBody};
 #[utoipa::path(
     post,
     path = "/v1/entitlements/grants",
+    security(("jwt" = ["commands:write"])),
     request_body = EntitlementChange,
     params(("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters")),
     responses(

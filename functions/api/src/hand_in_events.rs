@@ -30,6 +30,7 @@ const MOST: usize = 25;
 #[utoipa::path(
     post,
     path = "/v1/events",
+    security(("jwt" = ["events:write"])),
     request_body(content = HandedIn, description = "one event, or a list of up to 25"),
     responses(
         (status = 202, description = "accepted, now or before", body = Accepted),

@@ -26,6 +26,7 @@ use crate::{Api, Shared};
 #[utoipa::path(
     post,
     path = "/v1/dead-letters/{id}/redrive",
+    security(("jwt" = ["operate"])),
     params(("id" = String, Path), ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters")),
     responses(
         (status = 200, body = DeadLetterView),
@@ -50,6 +51,7 @@ pub async fn redrive_dead_letter(
 #[utoipa::path(
     post,
     path = "/v1/dead-letters/{id}/discard",
+    security(("jwt" = ["operate"])),
     params(("id" = String, Path), ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters")),
     responses(
         (status = 200, body = DeadLetterView),

@@ -19,6 +19,7 @@ use crate::error::{ApiError, Code, ErrorBody};
 #[utoipa::path(
     get,
     path = "/v1/idempotency-keys/{key}",
+    security(("jwt" = ["operate"])),
     params(("key" = String, Path), ("caller" = String, Query, description = "subject of the caller whose key it is")),
     responses((status = 200, body = KeyView), (status = 404, body = ErrorBody))
 )]
@@ -46,6 +47,7 @@ pub async fn look_up(
 #[utoipa::path(
     delete,
     path = "/v1/idempotency-keys/{key}",
+    security(("jwt" = ["operate"])),
     params(("key" = String, Path), ("caller" = String, Query, description = "subject of the caller whose key it is")),
     responses((status = 204), (status = 404, body = ErrorBody))
 )]

@@ -51,6 +51,7 @@ pub async fn inbox(
 #[utoipa::path(
     get,
     path = "/debug/notification/inbox/{user_id}",
+    security(("jwt" = ["operate"])),
     params(
         ("user_id" = String, Path),
         ("user_type" = String, Query),

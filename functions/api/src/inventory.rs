@@ -37,6 +37,7 @@ pub struct Adjustment {
 #[utoipa::path(
     put,
     path = "/v1/inventory/{stock_keeping_unit}",
+    security(("jwt" = ["operate"])),
     params(("stock_keeping_unit" = String, Path), ("If-Match" = Option<u64>, Header, description = "the version that is to be changed")),
     request_body(content = Object, description = "available; unit_price in minor units, from 1; currency, as ISO 4217 writes it"),
     responses(
@@ -62,6 +63,7 @@ pub async fn put_stock(
 #[utoipa::path(
     get,
     path = "/v1/inventory/{stock_keeping_unit}",
+    security(("jwt" = ["operate"])),
     params(("stock_keeping_unit" = String, Path)),
     responses((status = 200, body = StockView), (status = 404, body = ErrorBody))
 )]

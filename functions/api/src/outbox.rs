@@ -20,6 +20,7 @@ use crate::page::{Paging, cursor, place};
 #[utoipa::path(
     get,
     path = "/v1/outbox",
+    security(("jwt" = ["operate"])),
     params(
         ("status" = String, Query, description = "FAILED, OVERDUE or IN_FLIGHT"),
         ("limit" = Option<u16>, Query, description = "1 to 100, 50 by default"),

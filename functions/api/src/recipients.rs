@@ -22,6 +22,7 @@ use crate::{Api, Shared};
 #[utoipa::path(
     put,
     path = "/v1/recipients/{user_type}/{user_id}",
+    security(("jwt" = ["recipients:write"])),
     params(("user_type" = String, Path), ("user_id" = String, Path)),
     request_body(content = Object, description = "name, email, phone, push_tokens, slack_webhook_url, restaurant_id or agency_id, locale, time_zone, preferences"),
     responses((status = 200, body = Object), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody))
@@ -63,6 +64,7 @@ pub async fn show_recipient(
 #[utoipa::path(
     delete,
     path = "/v1/recipients/{user_type}/{user_id}",
+    security(("jwt" = ["recipients:write"])),
     params(("user_type" = String, Path), ("user_id" = String, Path)),
     responses((status = 204), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody))
 )]

@@ -27,6 +27,7 @@ const MOST: usize = 1_000;
 #[utoipa::path(
     post,
     path = "/v1/dead-letters/redrive",
+    security(("jwt" = ["operate"])),
     request_body = RedriveMany,
     params(("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters")),
     responses(

@@ -26,6 +26,7 @@ use crate::error::{ApiError, Code, ErrorBody};
 #[utoipa::path(
     post,
     path = "/v1/outbox/{event_id}/republish",
+    security(("jwt" = ["operate"])),
     params(("event_id" = String, Path), ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters")),
     responses(
         (status = 200, body = Republished),

@@ -10,6 +10,7 @@ use crate::error::{ApiError, Code, ErrorBody};
 #[utoipa::path(
     get,
     path = "/schemas/{event_type}",
+    security(()),
     params(("event_type" = String, Path, example = "EntitlementGranted")),
     responses(
         (status = 200, content_type = "application/schema+json", body = Object),

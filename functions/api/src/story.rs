@@ -35,6 +35,7 @@ const AUDIT: u16 = 100;
 #[utoipa::path(
     get,
     path = "/v1/events/{event_id}",
+    security(("jwt" = ["operate"])),
     params(("event_id" = String, Path)),
     responses((status = 200, body = Story), (status = 404, body = ErrorBody))
 )]

@@ -144,7 +144,7 @@ impl Deliver {
             providers,
             texts: Texts::load(Routes::load()?)?,
             unsubscribe: links.transpose()?,
-            last_receive: settings.whole("BELFRY_RECEIVE_COUNT", 5, 1..=1000)?,
+            last_receive: settings.last_receive()?,
         })
     }
 

@@ -1,9 +1,11 @@
 //! The local gateway: checks the token as API Gateway's authorizer would, and hands the claims over in the same
 //! place, the request context.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::Audience;
@@ -13,27 +15,19 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::activity::Activity;
+use crate::template::{Access, HttpApi};
 
 const ISSUER: &str = "https://belfry.local";
 const AUDIENCE: &str = "belfry";
 const TOKEN_HOURS: i64 = 12;
-
-/// The routes that the template leaves open.
-fn is_open(method: &Method, path: &str) -> bool {
-    let is_schema = || path.strip_prefix("/schemas/").is_some_and(|rest| !rest.is_empty() && !rest.contains('/'));
-    let is_unsubscribe = path.strip_prefix("/v1/unsubscribe/").is_some_and(|rest| !rest.contains('/'));
-    match *method {
-        Method::GET => matches!(path, "/health" | "/openapi.json") || is_schema() || is_unsubscribe,
-        Method::POST => is_unsubscribe,
-        _ => false,
-    }
-}
 
 /// Issues and checks tokens. The secret is new at every start: a token of yesterday's host is no good today.
 #[derive(Clone)]
 pub struct Gateway {
     encoding: EncodingKey,
     decoding: DecodingKey,
+    /// What the template says of each route: which ones are open.
+    api: Arc<HttpApi>,
     activity: Activity,
 }
 
@@ -62,9 +56,14 @@ impl TokenRequest {
 
 impl Gateway {
     /// A gateway with a secret of its own.
-    pub fn new(activity: Activity) -> Self {
+    pub fn new(api: HttpApi, activity: Activity) -> Self {
         let secret: [u8; 32] = rand::random();
-        Self { encoding: EncodingKey::from_secret(&secret), decoding: DecodingKey::from_secret(&secret), activity }
+        Self {
+            encoding: EncodingKey::from_secret(&secret),
+            decoding: DecodingKey::from_secret(&secret),
+            api: Arc::new(api),
+            activity,
+        }
     }
 
     /// A token with the claims that an identity provider would put in.
@@ -105,9 +104,10 @@ impl std::fmt::Debug for Gateway {
 /// Lets a request through to the function, with its claims, or answers 401 in its place.
 pub async fn authorize(State(gateway): State<Gateway>, mut request: Request<Body>, next: Next) -> Response {
     let _under_way = gateway.activity.begin();
+    let route = gateway.api.route(request.method().as_str(), request.uri().path());
     let claims = match gateway.check(request.headers()) {
         Some(claims) => Some(claims),
-        None if is_open(request.method(), request.uri().path()) => None,
+        None if route.is_some_and(|route| route.access == Access::Open) => None,
         None => return unauthenticated(),
     };
     join_repeated(request.headers_mut());

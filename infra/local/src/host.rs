@@ -166,6 +166,7 @@ impl Host {
         };
         let metrics = RecentMetrics::default();
         let outside = Outside::new(&url, &providers_url);
+        let http = template.http.clone().ok_or(HostError::NoHttp)?;
         let mut api = None;
         let mut environments = Environments::new(&endpoints);
         for function in &template.functions {
@@ -176,7 +177,8 @@ impl Host {
                 template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;
             environments.add(function, &environment);
             match functions::start(function, environment, &starting.clients, &starting.activity, &metrics)? {
-                Started::Http(router) => api = Some(router),
+                Started::Http(router) if function.logical_id == http.function => api = Some(router),
+                Started::Http(_) => {}
                 Started::Events(invocable) if options.by_hand => starting.functions.push(invocable),
                 Started::Events(invocable) => starting.map(function, invocable),
             }
@@ -184,7 +186,7 @@ impl Host {
         let Starting { clients, provisioned, deliveries, activity, stop, tasks, streams, functions, .. } = starting;
         let sockets = template.sockets.as_ref();
         let sockets = sockets.map(|api| LiveGateway::new(api, &functions, stop.clone(), tasks.clone()));
-        let gateway = Gateway::new(activity.clone());
+        let gateway = Gateway::new(http, activity.clone());
         let api = api.ok_or(HostError::NoHttp)?;
         let api = api.layer(middleware::from_fn_with_state(gateway.clone(), authorize));
         let local = Local {
@@ -295,9 +297,12 @@ impl Starting {
 
 fn read_template(options: &Options) -> Result<Template, TemplateError> {
     let mut parameters = options.parameters.clone();
-    for (name, value) in
-        [("AWS::StackName", options.stack.as_str()), ("AWS::Region", REGION), ("AWS::AccountId", ACCOUNT)]
-    {
+    for (name, value) in [
+        ("AWS::StackName", options.stack.as_str()),
+        ("AWS::Region", REGION),
+        ("AWS::AccountId", ACCOUNT),
+        ("AWS::Partition", "aws"),
+    ] {
         parameters.insert(name.to_owned(), value.to_owned());
     }
     let template = options.template.as_deref().unwrap_or(TEMPLATE);

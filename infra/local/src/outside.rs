@@ -26,7 +26,7 @@ static ACCOUNT_KEY: LazyLock<String> = LazyLock::new(|| {
 
 /// What this host says of the outside world.
 pub struct Outside {
-    /// Where the stand-ins answer: a deployment has no such settings, so no template tells them to anybody.
+    /// Where the stand-ins answer: hardly a deployment has such settings, so they are told to everybody.
     stand_ins: BTreeMap<String, String>,
     /// In place of what the template says.
     named: BTreeMap<String, String>,

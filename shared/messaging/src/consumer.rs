@@ -110,7 +110,7 @@ impl Consumer {
             dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
             sources,
             backoff: settings.backoff()?,
-            last_receive: settings.whole("BELFRY_RECEIVE_COUNT", 5, 1..=1000)?,
+            last_receive: settings.last_receive()?,
         })
     }
 

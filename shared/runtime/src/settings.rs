@@ -148,6 +148,11 @@ impl Settings {
         WebhookHosts::parse(list).map_err(|_| wrong(name, "host names with commas between them", list))
     }
 
+    /// The last receive of a message, on which its consumer writes the dead letter itself.
+    pub fn last_receive(&self) -> Result<u32, BadSetting> {
+        self.whole("BELFRY_RECEIVE_COUNT", 5, 1..=1000)
+    }
+
     /// How many attempts to publish an entry count before it is FAILED.
     pub fn outbox_attempts(&self) -> Result<u32, BadSetting> {
         self.whole("BELFRY_OUTBOX_MAX_ATTEMPTS", 10, 1..=1000)

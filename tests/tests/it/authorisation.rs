@@ -341,3 +341,21 @@ async fn a_key_of_one_caller_tells_another_nothing() {
     let answer = other.grant("k", "u-1", "s").await;
     assert_eq!((answer.code().as_str(), answer.replayed), ("ENTITLEMENT_STATE_CONFLICT", false));
 }
+
+#[tokio::test]
+async fn the_description_names_the_scope_that_a_route_asks_for() {
+    let stack = Stack::start().await;
+    let described = stack.call(Method::GET, "/openapi.json", None).await.json();
+    let nobody = stack.caller("nobody", "ADMIN_USER", &[]).await;
+    for row in rows() {
+        let operation = &described["paths"][row.route][row.method.as_str().to_lowercase()];
+        let security = operation.get("security").unwrap_or(&described["security"]);
+        // The scope counts before anything else of the request, so garbage finds it and changes nothing.
+        let garbage = nobody.request(row.method.clone(), row.path).header("content-type", "text/plain").body("{");
+        let answer = nobody.send(garbage).await.json();
+        let message = answer["message"].as_str().unwrap_or_default();
+        let scope = message.strip_prefix("the scope ").and_then(|rest| rest.strip_suffix(" is missing"));
+        let scopes: Vec<&str> = scope.into_iter().collect();
+        assert_eq!(*security, json!([{"jwt": scopes}]), "{} {}", row.method, row.route);
+    }
+}

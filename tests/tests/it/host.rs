@@ -15,7 +15,7 @@ async fn problem(template: String) -> String {
 async fn a_mistake_in_the_template_names_its_entry() {
     let misspelt = problem(TEMPLATE.replace("BisectBatchOnFunctionError", "BisectBatchOnError")).await;
     assert!(misspelt.contains("OutboxStreamFunction") && misspelt.contains("BisectBatchOnError"), "{misspelt}");
-    let count = problem(TEMPLATE.replace("maxReceiveCount: 5", "maxReceiveCount: 5000")).await;
+    let count = problem(TEMPLATE.replace("maxReceiveCount: !Ref ReceiveCount", "maxReceiveCount: 5000")).await;
     assert!(count.contains("FanoutCustomerQueue") && count.contains("maxReceiveCount"), "{count}");
     let unknown = problem(TEMPLATE.replace("Binary: fanout", "Binary: fan-out")).await;
     assert!(unknown.contains("FanoutFunction") && unknown.contains("fan-out"), "{unknown}");

@@ -241,6 +241,17 @@ async fn what_cannot_or_must_not_be_sent_is_skipped_with_the_reason() {
 }
 
 #[tokio::test]
+async fn a_channel_that_is_not_set_up_is_skipped() {
+    let stack = Stack::with(hasty(&[("BELFRY_PUSH_ENABLED", "false")])).await;
+    stack.recipient("CUSTOMER", "u", json!({"name": "Una", "push_tokens": ["t"], "email": "u@example.com"})).await;
+    announce(&stack, "e", &["PUSH", "EMAIL"]).await;
+    let (push, email) = (send(&stack, "PUSH").await, send(&stack, "EMAIL").await);
+    assert_eq!((&push["status"], &push["last_error"]), (&json!("SKIPPED"), &json!("not set up")));
+    assert_eq!(email["status"], "SENT");
+    assert!(stack.sent("PUSH").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_wish_that_came_after_the_fan_out_still_counts() {
     let stack = Stack::with(hasty(&[("BELFRY_BACKOFF_BASE", "2s"), ("BELFRY_BACKOFF_JITTER_MIN", "1")])).await;
     customer(&stack).await;

@@ -87,7 +87,12 @@ mod tests {
 
     #[test]
     fn a_function_is_told_the_hosts_own_urls_where_the_template_tells_it_any() {
-        let pseudo = [("AWS::StackName", "stack"), ("AWS::Region", "us-east-1"), ("AWS::AccountId", "000000000000")];
+        let pseudo = [
+            ("AWS::StackName", "stack"),
+            ("AWS::Region", "us-east-1"),
+            ("AWS::AccountId", "000000000000"),
+            ("AWS::Partition", "aws"),
+        ];
         let said = pseudo.into_iter().chain(crate::outside::PARAMETERS);
         let said = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let template = Template::parse(include_str!("../../../template.yaml"), &said).expect("a template");

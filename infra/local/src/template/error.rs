@@ -42,6 +42,9 @@ pub enum Problem {
     /// A function such as `Fn::Join`.
     #[error("expected Ref, GetAtt or Sub, found the function {0}")]
     UnknownFunction(String),
+    /// A condition that is not there, or that stands within itself.
+    #[error("refers to the condition {0}, which is not there, or stands within itself")]
+    UnknownCondition(String),
     /// A reference to something that is not there.
     #[error("refers to {0}, which is neither a parameter nor a resource of this template")]
     UnknownReference(String),

@@ -16,7 +16,6 @@ pub(super) enum Event {
     Stream(StreamMapping),
     Queue(QueueMapping),
     Schedule(ScheduleMapping),
-    Http,
     /// Checked like the others, and then not started.
     Disabled,
 }
@@ -32,27 +31,9 @@ impl Event {
             "SQS" => QueueMapping::read(name, &properties, timeout, template),
             "Schedule" => ScheduleMapping::read_rule(name, &properties),
             "ScheduleV2" => ScheduleMapping::read_scheduler(name, &properties),
-            "HttpApi" => read_http(&properties),
-            _ => Err(kind.unexpected("DynamoDB, SQS, HttpApi, Schedule or ScheduleV2")),
+            _ => Err(kind.unexpected("DynamoDB, SQS, Schedule or ScheduleV2")),
         }
     }
-}
-
-/// The function routes by itself, so that it is enough to know that it is reached.
-fn read_http(properties: &Node<'_>) -> Result<Event, TemplateError> {
-    properties.only(&[
-        "ApiId",
-        "Auth",
-        "Method",
-        "Path",
-        "PayloadFormatVersion",
-        "RouteSettings",
-        "TimeoutInMillis",
-    ])?;
-    if let Some(api) = properties.get("ApiId")? {
-        api.value()?;
-    }
-    Ok(Event::Http)
 }
 
 /// The event, unless it is switched off.

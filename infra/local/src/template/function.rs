@@ -27,8 +27,6 @@ pub struct Function {
     pub queues: Vec<QueueMapping>,
     /// The times at which it runs.
     pub schedules: Vec<ScheduleMapping>,
-    /// Whether the HTTP API invokes it.
-    pub http: bool,
 }
 
 const READ: [&str; 3] = ["Environment", "Events", "Timeout"];
@@ -91,7 +89,6 @@ impl Function {
             streams: Vec::new(),
             queues: Vec::new(),
             schedules: Vec::new(),
-            http: false,
         };
         let events = properties.get("Events")?;
         for (name, event) in events.map_or(Ok(Vec::new()), |events| events.entries())? {
@@ -99,7 +96,6 @@ impl Function {
                 Event::Stream(mapping) => function.streams.push(mapping),
                 Event::Queue(mapping) => function.queues.push(mapping),
                 Event::Schedule(mapping) => function.schedules.push(mapping),
-                Event::Http => function.http = true,
                 Event::Disabled => {}
             }
         }

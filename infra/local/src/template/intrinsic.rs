@@ -31,6 +31,30 @@ pub(super) fn read(yaml: &Yaml, scope: &Scope) -> Result<Value, Problem> {
     }
 }
 
+/// The entry itself, or the one of the two that an `If` in its place chooses; `None` for `AWS::NoValue`.
+pub(super) fn settle<'a>(yaml: &'a Yaml, scope: &Scope) -> Result<Option<&'a Yaml>, Problem> {
+    match call(yaml) {
+        Some((function, Yaml::Sequence(arguments))) if function == "If" => match arguments.as_slice() {
+            [condition, one, other] => {
+                let chosen = if scope.condition(text(condition)?)? { one } else { other };
+                settle(chosen, scope)
+            }
+            _ => Err(unexpected("a condition and two values", yaml)),
+        },
+        Some((function, Yaml::String(name))) if function == "Ref" && name == "AWS::NoValue" => Ok(None),
+        _ => Ok(Some(yaml)),
+    }
+}
+
+/// A text that is known from the parameters alone.
+pub(super) fn settled_text(yaml: &Yaml, scope: &Scope) -> Result<String, Problem> {
+    let value = read(yaml, scope)?;
+    value.resolve(|_| None).map_err(|reference| Problem::Unexpected {
+        expected: "a text known from the parameters alone".to_owned(),
+        found: reference.to_string(),
+    })
+}
+
 /// What stands there, for a message.
 pub(super) fn describe(yaml: &Yaml) -> String {
     match yaml {
@@ -45,13 +69,13 @@ pub(super) fn describe(yaml: &Yaml) -> String {
 }
 
 /// The name and the argument, when the entry is a function at all.
-fn call(yaml: &Yaml) -> Option<(String, &Yaml)> {
+pub(super) fn call(yaml: &Yaml) -> Option<(String, &Yaml)> {
     match yaml {
         Yaml::Tagged(tagged) => Some((tagged.tag.to_string().trim_start_matches('!').to_owned(), &tagged.value)),
         Yaml::Mapping(mapping) if mapping.len() == 1 => {
             let (name, argument) = mapping.iter().next()?;
             match name.as_str()? {
-                "Ref" => Some(("Ref".to_owned(), argument)),
+                name @ ("Condition" | "Ref") => Some((name.to_owned(), argument)),
                 name => Some((name.strip_prefix("Fn::")?.to_owned(), argument)),
             }
         }

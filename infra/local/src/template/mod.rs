@@ -6,9 +6,13 @@
 //! production. What has no meaning on one machine (policies, alarms, backups) is skipped, by name;
 //! resources that would act in AWS but that this file does not read are refused.
 
+mod condition;
+#[cfg(test)]
+mod deployed;
 mod error;
 mod event;
 mod function;
+mod http;
 mod intrinsic;
 mod node;
 mod queue;
@@ -24,6 +28,7 @@ mod value;
 
 pub use error::{Problem, TemplateError, UnresolvedVariable};
 pub use function::Function;
+pub use http::{Access, HttpApi, HttpRoute};
 pub use queue::{Queue, Redrive};
 pub use queue_mapping::QueueMapping;
 pub use schedule_mapping::ScheduleMapping;
@@ -45,6 +50,8 @@ pub struct Template {
     pub queues: Vec<Queue>,
     /// Every `AWS::Serverless::Function`.
     pub functions: Vec<Function>,
+    /// The `AWS::Serverless::HttpApi`, if there is one.
+    pub http: Option<HttpApi>,
     /// The `AWS::ApiGatewayV2::Api` of live sockets, if there is one.
     pub sockets: Option<SocketApi>,
 }
@@ -71,8 +78,10 @@ impl Template {
         let root = Node::root(&yaml, &scope);
         let globals = root.get("Globals")?.map_or(Ok(None), |globals| globals.get("Function"))?;
 
-        let mut template = Self { tables: Vec::new(), queues: Vec::new(), functions: Vec::new(), sockets: None };
+        let mut template =
+            Self { tables: Vec::new(), queues: Vec::new(), functions: Vec::new(), http: None, sockets: None };
         let mut functions = Vec::new();
+        let mut http = Vec::new();
         let mut sockets = Vec::new();
         for (logical_id, resource) in root.need("Resources")?.entries()? {
             let kind = resource.need("Type")?;
@@ -90,6 +99,7 @@ impl Template {
                     template.queues.push(queue);
                 }
                 "AWS::Serverless::Function" => functions.push((logical_id, resource)),
+                "AWS::Serverless::HttpApi" => http.push((logical_id, resource)),
                 kind if kind.starts_with(socket::PREFIX) => {
                     sockets.push((logical_id, kind.to_owned(), resource));
                 }
@@ -103,6 +113,13 @@ impl Template {
         for (logical_id, resource) in functions {
             let function = Function::read(logical_id, unconditional(&resource)?, globals.as_ref(), &template)?;
             template.functions.push(function);
+        }
+        for (logical_id, resource) in http {
+            // Two APIs would be two gateways.
+            if template.http.is_some() {
+                return Err(resource.error(Problem::Unsupported));
+            }
+            template.http = Some(HttpApi::read(logical_id, unconditional(&resource)?, &template)?);
         }
         template.sockets = SocketApi::read(&sockets, &template)?;
         Ok(template)
@@ -152,7 +169,7 @@ impl Template {
     }
 }
 
-/// A condition would decide per deployment whether the resource is there; nothing here evaluates it.
+/// A condition would decide per deployment whether the resource is there, and what refers to it would have to know.
 fn unconditional<'n, 'a>(resource: &'n Node<'a>) -> Result<&'n Node<'a>, TemplateError> {
     match resource.get("Condition")? {
         Some(condition) => Err(condition.error(Problem::Unsupported)),

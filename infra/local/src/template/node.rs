@@ -28,8 +28,10 @@ impl<'a> Node<'a> {
         let Yaml::Mapping(mapping) = self.yaml else {
             return Err(self.unexpected("a mapping"));
         };
-        let entry = mapping.get(key).filter(|entry| !entry.is_null());
-        Ok(entry.map(|yaml| self.below(key, yaml)))
+        match mapping.get(key).filter(|entry| !entry.is_null()) {
+            Some(yaml) => self.below(key, yaml).settled(),
+            None => Ok(None),
+        }
     }
 
     pub(super) fn need(&self, key: &str) -> Result<Self, TemplateError> {
@@ -42,9 +44,9 @@ impl<'a> Node<'a> {
         };
         let entries = mapping.iter().map(|(key, yaml)| {
             let key = key.as_str().ok_or_else(|| self.unexpected("a mapping with texts as keys"))?;
-            Ok((key, self.below(key, yaml)))
+            Ok(self.below(key, yaml).settled()?.map(|entry| (key, entry)))
         });
-        entries.collect()
+        entries.filter_map(Result::transpose).collect()
     }
 
     pub(super) fn items(&self) -> Result<Vec<Self>, TemplateError> {
@@ -52,7 +54,21 @@ impl<'a> Node<'a> {
             return Err(self.unexpected("a list"));
         };
         let item = |(index, yaml)| Self { path: format!("{}[{index}]", self.path), yaml, ..*self };
-        Ok(items.iter().enumerate().map(item).collect())
+        items.iter().enumerate().map(item).filter_map(|item| item.settled().transpose()).collect()
+    }
+
+    /// The entry with its `If` decided, or `None` where that leaves nothing.
+    fn settled(mut self) -> Result<Option<Self>, TemplateError> {
+        let settled = intrinsic::settle(self.yaml, self.scope).map_err(|problem| self.error(problem))?;
+        Ok(settled.map(|yaml| {
+            self.yaml = yaml;
+            self
+        }))
+    }
+
+    /// What is written there.
+    pub(super) fn yaml(&self) -> &'a Yaml {
+        self.yaml
     }
 
     /// Refuses an entry that is not in the list, which is how a misspelt property is found.

@@ -2,6 +2,7 @@
 //!
 //! Parameters are replaced while reading; a reference to a resource stays one.
 
+use super::condition;
 use super::error::{Problem, TemplateError};
 use super::node::Node;
 use super::value::{Reference, Value};
@@ -12,6 +13,7 @@ use yaml_serde::Value as Yaml;
 pub(super) struct Scope {
     /// `None` for a parameter that has no value; that matters only to those who use it.
     parameters: BTreeMap<String, Option<String>>,
+    conditions: BTreeMap<String, bool>,
     resources: BTreeMap<String, Kind>,
 }
 
@@ -25,7 +27,7 @@ enum Kind {
 impl Scope {
     pub(super) fn read(yaml: &Yaml, given: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
         // Parameters and types are plain texts: they are read before there is anything to refer to.
-        let nothing = Self { parameters: BTreeMap::new(), resources: BTreeMap::new() };
+        let nothing = Self { parameters: BTreeMap::new(), conditions: BTreeMap::new(), resources: BTreeMap::new() };
         let root = Node::root(yaml, &nothing);
 
         let is_pseudo = |name: &str| name.starts_with("AWS::");
@@ -48,7 +50,14 @@ impl Scope {
             };
             resources.insert(logical_id.to_owned(), kind);
         }
-        Ok(Self { parameters, resources })
+        let mut scope = Self { parameters, conditions: BTreeMap::new(), resources };
+        scope.conditions = condition::read(&root, &scope)?;
+        Ok(scope)
+    }
+
+    /// Whether a condition holds.
+    pub(super) fn condition(&self, name: &str) -> Result<bool, Problem> {
+        self.conditions.get(name).copied().ok_or_else(|| Problem::UnknownCondition(name.to_owned()))
     }
 
     /// What `!Ref` gives.

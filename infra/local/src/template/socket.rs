@@ -106,7 +106,11 @@ fn read_integration(properties: &Node<'_>, api: &str, template: &Template) -> Re
     properties.only(&["ApiId", "Description", "IntegrationMethod", "IntegrationType", "IntegrationUri"])?;
     belongs_to(properties, api)?;
     properties.need("IntegrationType")?.choice(&[("AWS_PROXY", ())])?;
-    let uri = properties.need("IntegrationUri")?;
+    invoked_function(&properties.need("IntegrationUri")?, template)
+}
+
+/// The function whose invocation a URI is.
+pub(super) fn invoked_function(uri: &Node<'_>, template: &Template) -> Result<String, TemplateError> {
     let value = uri.value()?;
     let function = match value.around_reference() {
         Some((before, Reference::Other { resource, attribute: Some(attribute) }, after))
@@ -143,7 +147,15 @@ fn read_route(
 }
 
 fn read_stage(properties: &Node<'_>, api: &str) -> Result<String, TemplateError> {
-    properties.only(&["ApiId", "AutoDeploy", "DefaultRouteSettings", "Description", "StageName", "Tags"])?;
+    properties.only(&[
+        "AccessLogSettings",
+        "ApiId",
+        "AutoDeploy",
+        "DefaultRouteSettings",
+        "Description",
+        "StageName",
+        "Tags",
+    ])?;
     belongs_to(properties, api)?;
     // Nothing else here makes a deployment, without which the stage would answer nobody.
     properties.need("AutoDeploy")?.choice(&[("true", ())])?;

@@ -85,7 +85,12 @@ Resources:
 "#;
 
 fn parameters() -> BTreeMap<String, String> {
-    let pseudo = [("AWS::StackName", "stack"), ("AWS::Region", "eu-west-1"), ("AWS::AccountId", "000000000000")];
+    let pseudo = [
+        ("AWS::StackName", "stack"),
+        ("AWS::Region", "eu-west-1"),
+        ("AWS::AccountId", "000000000000"),
+        ("AWS::Partition", "aws"),
+    ];
     pseudo.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
@@ -151,7 +156,7 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
     let [customer, _, _, _] = function(&template, "FanoutFunction").queues.as_slice() else { panic!("four queues") };
     assert_eq!((customer.queue.as_str(), customer.batch_size), ("FanoutCustomerQueue", 10));
     assert_eq!(customer.maximum_concurrency, Some(10));
-    assert!(function(&template, "ApiFunction").http && !relay.http);
+    assert_eq!(template.http.as_ref().expect("an HTTP API").function, "ApiFunction");
 
     let sweep = function(&template, "SweepFunction");
     let tasks: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.input.clone().expect("an input")).collect();
@@ -271,7 +276,7 @@ fn a_mistake_in_a_mapping_is_named_by_its_path() {
         Destination: !GetAtt Dead.Arn => Destination: !Ref Dead
           Outbox.Properties.DestinationConfig.OnFailure.Destination: expected the Arn of a queue of this template, found !Ref "Dead"
         Type: SQS => Type: SNS
-          Messages.Type: expected DynamoDB, SQS, HttpApi, Schedule or ScheduleV2, found "SNS"
+          Messages.Type: expected DynamoDB, SQS, Schedule or ScheduleV2, found "SNS"
         BatchSize: 10 => BatchSize: 11
           Messages.Properties.BatchSize: expected a whole number from 1 to 10, found 11
         BatchSize: 10 => BatchSize: 10001, MaximumBatchingWindowInSeconds: 1
@@ -303,8 +308,8 @@ fn a_reference_to_nothing_is_named_by_its_path() {
           expected a } for every ${, found "${Events"
         TABLE: !Ref Events => TABLE: !Ref Secret
           refers to Secret, which has no value: it has no default and none was handed in
-        TABLE: !Ref Events => TABLE: !Ref AWS::Partition
-          refers to AWS::Partition, which has no value: it has no default and none was handed in
+        TABLE: !Ref Events => TABLE: !Ref AWS::StackId
+          refers to AWS::StackId, which has no value: it has no default and none was handed in
     "#;
     each_is_named("Resources.Relay.Properties.Environment.Variables.TABLE: ", table);
 }

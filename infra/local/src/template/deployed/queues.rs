@@ -1,0 +1,128 @@
+//! The queues: each of the code's with its dead letter queue, its consumer, its times and its alarm.
+
+use super::alarms::alarmed;
+use super::{deployed, each_of, text, variable};
+use crate::mapping::Schedule;
+use crate::template::{Queue, Template};
+use domain::routing::Queue as Subscribed;
+use runtime::Settings;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn named<'t>(template: &'t Template, name: &str) -> &'t Queue {
+    let full = format!("stack-{name}");
+    template.queues.iter().find(|queue| queue.name == full).unwrap_or_else(|| panic!("no queue {full}"))
+}
+
+#[test]
+fn every_queue_has_its_dead_letter_queue_its_consumer_and_its_alarm() {
+    let template = deployed(&[]);
+    let mut expected = BTreeSet::from(["stack-relay-failures".to_owned()]);
+    let dead_letters = alarmed("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName");
+    let mut sources = BTreeMap::new();
+    for subscribed in Subscribed::ALL {
+        let queue = named(&template, subscribed.name());
+        let redrive = queue.redrive.as_ref().expect("a redrive policy");
+        let dead = named(&template, &format!("{}-dlq", subscribed.name()));
+        assert_eq!(redrive.dead_letter_queue, dead.logical_id);
+        assert!(dead.redrive.is_none() && dead.retention == 1_209_600, "{} keeps for 14 days", dead.name);
+        assert!(queue.retention < dead.retention, "a message keeps its age in the dead letter queue");
+        assert!(dead_letters.contains(&format!("${{{}.QueueName}}", dead.logical_id)), "no alarm for {}", dead.name);
+        for (queue, by) in [(queue, None), (dead, Some("DeadLettersFunction"))] {
+            let functions = template.functions.iter();
+            let mut consumers =
+                functions.filter(|function| function.queues.iter().any(|it| it.queue == queue.logical_id));
+            let consumer = consumers.next().unwrap_or_else(|| panic!("nobody consumes {}", queue.name));
+            assert_eq!(consumers.next(), None, "{} has one consumer", queue.name);
+            assert!(by.is_none_or(|by| by == consumer.logical_id));
+            let mapping = consumer.queues.iter().find(|it| it.queue == queue.logical_id).expect("the mapping");
+            assert!(mapping.report_batch_item_failures, "{}", queue.name);
+            assert!(mapping.maximum_concurrency.is_some(), "{} has a concurrency of its own", queue.name);
+            assert!(queue.visibility_timeout >= 6 * consumer.timeout, "{} hides too shortly", queue.name);
+            expected.insert(queue.name.clone());
+        }
+        sources.insert(dead.logical_id.clone(), format!("arn:aws:sqs:eu-west-1:000000000000:{}", queue.name));
+    }
+    assert_eq!(template.queues.iter().map(|queue| queue.name.clone()).collect::<BTreeSet<_>>(), expected);
+    assert!(dead_letters.contains("${RelayFailuresQueue.QueueName}"));
+
+    each_of("AWS::SQS::Queue", &[], |logical_id, queue| {
+        let properties = queue.need("Properties").expect("properties");
+        assert_eq!(text(&properties, "SqsManagedSseEnabled"), "true", "{logical_id} is encrypted");
+        let allowed = properties.get("RedriveAllowPolicy").expect("readable").map(|policy| {
+            let sources = policy.get("sourceQueueArns").expect("readable").map_or(Ok(Vec::new()), |all| all.items());
+            let sources = sources.expect("a list").iter().map(|arn| arn.text().expect("an ARN")).collect::<Vec<_>>();
+            (text(&policy, "redrivePermission"), sources)
+        });
+        let expected = match (sources.get(logical_id), logical_id) {
+            (Some(source), _) => Some(("byQueue".to_owned(), vec![source.clone()])),
+            (None, "RelayFailuresQueue") => Some(("denyAll".to_owned(), Vec::new())),
+            (None, _) => None,
+        };
+        assert_eq!(allowed, expected, "{logical_id}");
+    });
+}
+
+#[test]
+fn a_consumer_gives_up_on_the_receive_on_which_its_queue_would() {
+    let default = Settings::from_iter([]).last_receive().expect("a default");
+    assert_eq!(default, 5, "as the specification says");
+    for (otherwise, expected) in [(&[][..], default), (&[("ReceiveCount", "7")], 7)] {
+        let template = deployed(otherwise);
+        for queue in &template.queues {
+            assert!(
+                queue.redrive.as_ref().is_none_or(|redrive| redrive.max_receive_count == expected),
+                "{}",
+                queue.name
+            );
+        }
+        for function in template.functions.iter().filter(|function| !function.queues.is_empty()) {
+            assert_eq!(
+                variable(function, "BELFRY_RECEIVE_COUNT"),
+                Some(expected.to_string()),
+                "{}",
+                function.logical_id
+            );
+        }
+    }
+}
+
+#[test]
+fn streams_are_relayed_in_bounds_and_what_is_given_up_is_told() {
+    let template = deployed(&[]);
+    let relay = template.functions.iter().find(|function| function.binary == "outbox-stream").expect("the relay");
+    let tables: BTreeSet<&str> = relay.streams.iter().map(|stream| stream.table.as_str()).collect();
+    assert_eq!(tables, BTreeSet::from(["EventsTable", "SendsTable"]));
+    for stream in &relay.streams {
+        assert!(stream.bisect && stream.report_batch_item_failures && !stream.filters.is_empty(), "{}", stream.name);
+        assert!(stream.maximum_retry_attempts.is_some(), "{} retries within bounds", stream.name);
+        assert!(
+            stream.maximum_record_age.is_some_and(|age| age < 86_400),
+            "{} gives up before the stream does",
+            stream.name
+        );
+        assert!(stream.parallelization_factor > 1, "{}", stream.name);
+        assert_eq!(stream.on_failure.as_deref(), Some("RelayFailuresQueue"));
+    }
+}
+
+#[test]
+fn sweepers_run_every_minute_and_look_for_anomalies_every_hour() {
+    let template = deployed(&[]);
+    let sweep = template.functions.iter().find(|function| function.binary == "sweep").expect("the sweeper");
+    let runs: BTreeMap<String, Schedule> = sweep
+        .schedules
+        .iter()
+        .map(|run| {
+            (run.input.as_ref().expect("a task")["task"].as_str().expect("a task").to_owned(), run.schedule.clone())
+        })
+        .collect();
+    let every = |rate: &str| Schedule::parse(rate).expect("a schedule");
+    let expected = [
+        ("outbox", "rate(1 minute)"),
+        ("sends", "rate(1 minute)"),
+        ("orders", "rate(1 minute)"),
+        ("anomalies", "rate(1 hour)"),
+    ];
+    assert_eq!(runs, expected.map(|(task, rate)| (task.to_owned(), every(rate))).into());
+    assert!(sweep.timeout < 60, "a run ends before the next one begins");
+}
