@@ -207,6 +207,20 @@ fn alarms_ring_where_a_deployment_says_and_nowhere_else() {
 }
 
 #[test]
+fn every_alarm_is_in_the_runbook() {
+    let runbook = include_str!("../../../../../docs/deploying.md");
+    each_of("AWS::CloudWatch::Alarm", &[], |_, alarm| {
+        let name = text(&alarm.need("Properties").expect("properties"), "AlarmName");
+        let name = name.strip_prefix("stack-").expect("the stack's name");
+        // Those of which there is one for each queue, function or channel share a row.
+        let end = name.rsplit('-').next().map(|end| format!("`…-{end}`"));
+        let channel = name.strip_suffix("send-failed").map(|channel| format!("`{channel}`"));
+        let mut rows = [Some(format!("`{name}`")), end, channel].into_iter().flatten();
+        assert!(rows.any(|row| runbook.contains(&row)), "{name}");
+    });
+}
+
+#[test]
 fn outputs_refer_to_what_is_there() {
     let yaml = yaml_serde::from_str(TEMPLATE).expect("yaml");
     let scope = Scope::read(&yaml, &parameters(&[])).expect("parameters");
