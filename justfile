@@ -15,9 +15,13 @@ engine *arguments:
 test:
     cargo test --workspace
 
-# format, clippy, docs, licences, unused dependencies
+# format, clippy, docs, licences, unused dependencies, the template
 lint:
     scripts/lint
+
+# the template alone, as it would be deployed; `just template --prove` breaks a copy
+template *arguments:
+    scripts/check-template {{ arguments }}
 
 # what CI runs
 ci:

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use local::Options;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Answer, Caller, Fault, Stack};
+use tests::{Answer, Caller, Fault, STREAM_MAPPING, Stack, template_without};
+
+use crate::live::change;
 
 fn hasty(more: &[(&str, &str)]) -> Options {
     let hasty = [("BELFRY_BACKOFF_BASE", "1ms"), ("BELFRY_PROVIDER_TIME_LIMIT", "2s")];
@@ -193,6 +196,21 @@ async fn an_order_that_stands_still_is_cancelled_and_a_late_charge_is_refunded()
     assert_eq!(order(&stack, &id).await["status"], "CANCELLED");
     assert_eq!(money(&stack).await, (charged, refunded));
     assert_eq!(piles(&stack, "a").await, (10, 0, 0));
+}
+
+#[tokio::test]
+async fn an_order_that_no_sweeper_cancels_is_an_operators_case() {
+    let template = Some(template_without(STREAM_MAPPING));
+    let stack = Stack::with(Options { template, ..Options::default() }).await;
+    let id = placed(&stack, "k", &[("a", 1)]).await;
+    let anomalies = async || {
+        let event = json!({"function": "SweepFunction", "event": {"task": "anomalies"}});
+        stack.call(Method::POST, "/local/invoke", Some(event)).await.json()["response"]["anomalies"].clone()
+    };
+    assert_eq!(anomalies().await, 0);
+    let long_ago = AttributeValue::S("2020-01-01T00:00:00.000Z".to_owned());
+    change(&stack, "orders", &[("order_id", &id)], "SET deadline_at = :value, due_at = :value", long_ago).await;
+    assert_eq!((anomalies().await, stack.metric("OrdersOverdue").await), (json!(1), 1));
 }
 
 async fn placed_with_faults(stack: &Stack) -> String {
