@@ -6,10 +6,14 @@ use std::collections::BTreeSet;
 use crate::mapping::Schedule;
 
 /// Small, complete, and written so that each test can spoil one line of it.
-const SMALL: &str = r#"
+const SMALL: &str = r##"
 Parameters:
   LogLevel: { Type: String, Default: info, AllowedValues: [info, debug] }
   Secret: { Type: String }
+  Stage: { Type: String, Default: dev }
+Conditions:
+  Real: !Equals [!Ref Stage, production]
+  Toy: !And [!Not [!Condition Real], !Or [!Condition Real, !Equals [!Ref Stage, dev]]]
 Globals:
   Function:
     Timeout: 20
@@ -28,6 +32,8 @@ Resources:
           SHARED: mine
           BOTH: !Sub ["${Events}/${Work.Arn}/${where}/${!where}", { where: !Ref AWS::Region }]
           LONG: { "Fn::GetAtt": [Work, QueueName] }
+          KIND: !If [Toy, toy, !Ref Secret]
+          NONE: !If [Real, !Ref Secret, !Ref AWS::NoValue]
           SOCKET: !Sub "https://${WebSocketApi}.execute-api.${AWS::Region}.amazonaws.com"
       Events:
         Outbox:
@@ -64,6 +70,26 @@ Resources:
   Dead:
     Type: AWS::SQS::Queue
     Properties: { QueueName: !Sub "${AWS::StackName}-dead" }
+  Http:
+    Type: AWS::Serverless::HttpApi
+    Properties:
+      DefinitionBody:
+        openapi: 3.0.1
+        components:
+          securitySchemes: { Jwt: { type: oauth2, x-amazon-apigateway-authorizer: { type: jwt } } }
+          x-amazon-apigateway-integrations:
+            relay:
+              type: AWS_PROXY
+              httpMethod: POST
+              payloadFormatVersion: "2.0"
+              uri: !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Relay.Arn}/invocations"
+        paths:
+          /health:
+            get: { x-amazon-apigateway-integration: { $ref: "#/components/x-amazon-apigateway-integrations/relay" } }
+          "/v1/{id}":
+            post:
+              security: [{ Jwt: [operate] }]
+              x-amazon-apigateway-integration: { $ref: "#/components/x-amazon-apigateway-integrations/relay" }
   WebSocketApi:
     Type: AWS::ApiGatewayV2::Api
     Properties: { Name: live, ProtocolType: WEBSOCKET, RouteSelectionExpression: $request.body.action }
@@ -82,7 +108,7 @@ Resources:
   Stage:
     Type: AWS::ApiGatewayV2::Stage
     Properties: { ApiId: !Ref WebSocketApi, StageName: live, AutoDeploy: true }
-"#;
+"##;
 
 fn parameters() -> BTreeMap<String, String> {
     let pseudo = [
@@ -212,6 +238,7 @@ fn the_environment_is_resolved_once_urls_are_known() {
     });
     let expected = [
         ("BOTH", "stack-Events/arn:Work/eu-west-1/${where}"),
+        ("KIND", "toy"),
         ("LOG", "info"),
         ("LONG", "work"),
         ("QUEUE", "http://queue/Work"),
@@ -392,7 +419,7 @@ fn a_mistake_in_the_api_of_live_sockets_is_named_by_its_path() {
           WebSocketApi.Properties.ProtocolType: expected WEBSOCKET, found "HTTP"
         IntegrationType: AWS_PROXY => IntegrationType: MOCK
           Integration.Properties.IntegrationType: expected AWS_PROXY, found "MOCK"
-        ${Relay.Arn}/invocations => ${Work.Arn}/invocations
+        Uri: !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Relay.Arn}/ => Uri: !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Work.Arn}/
           Integration.Properties.IntegrationUri: expected the invocation of a function, found !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Work.Arn}/invocations"
         RouteKey: $connect => RouteKey: connect
           Connect.Properties.RouteKey: expected $connect or $disconnect or $default, found "connect"
@@ -414,4 +441,60 @@ fn a_mistake_in_the_api_of_live_sockets_is_named_by_its_path() {
           Stage.Type: is not supported by the local host
     "#;
     each_is_named("Resources.", table);
+}
+
+#[test]
+fn a_condition_decides_by_the_parameters() {
+    let of_stage = |stage: &str| {
+        let mut parameters = parameters();
+        parameters.insert("Stage".to_owned(), stage.to_owned());
+        parameters.insert("Secret".to_owned(), "s3cret".to_owned());
+        let template = Template::parse(SMALL, &parameters).expect("a template");
+        let environment = &template.functions[0].environment;
+        ["KIND", "NONE"].map(|name| environment.get(name).map(ToString::to_string))
+    };
+    assert_eq!(of_stage("dev"), [Some("toy".to_owned()), None]);
+    assert_eq!(of_stage("production"), [Some("s3cret".to_owned()), Some("s3cret".to_owned())]);
+}
+
+#[test]
+fn a_mistake_in_a_condition_is_named_by_its_path() {
+    let table = r#"
+        !If [Toy, toy => !If [Toi, toy
+          Resources.Relay.Properties.Environment.Variables.KIND: refers to the condition Toi, which is not there, or stands within itself
+        !If [Toy, toy, !Ref Secret] => !If [Toy, toy]
+          Resources.Relay.Properties.Environment.Variables.KIND: expected a condition and two values, found !If a list
+        !Not [!Condition Real] => !Not [!Condition Toy]
+          Conditions.Toy: refers to the condition Toy, which is not there, or stands within itself
+        Real: !Equals [!Ref Stage, production] => Real: !Equals [!Ref Stag, production]
+          Conditions.Real: refers to Stag, which is neither a parameter nor a resource of this template
+        Real: !Equals [!Ref Stage, production] => Real: !Equals [!Ref Stage]
+          Conditions.Real: expected Equals, Not, And, Or or Condition, found !Equals a list
+        Real: !Equals [!Ref Stage, production] => Real: !Equals [!Ref Events, production]
+          Conditions.Real: expected a text known from the parameters alone, found Events
+    "#;
+    each_is_named("", table);
+}
+
+#[test]
+fn a_mistake_in_the_http_api_is_named_by_its_path() {
+    let table = r##"
+        get: { x-amazon => got: { x-amazon
+          paths./health.got: unknown property
+        security: [{ Jwt: [operate] }] => security: [{ Jtw: [operate] }]
+          paths./v1/{id}.post.security[0].Jtw: unknown property
+        security: [{ Jwt: [operate] }] => security: []
+          paths./v1/{id}.post.security: expected one requirement, found a list
+        security: [{ Jwt: [operate] }] => secuirty: [{ Jwt: [operate] }]
+          paths./v1/{id}.post.secuirty: unknown property
+        integrations/relay" } => integrations/other" }
+          paths./health.get.x-amazon-apigateway-integration.$ref: expected #/components/x-amazon-apigateway-integrations/relay, found "#/components/x-amazon-apigateway-integrations/other"
+        type: jwt => type: request
+          components.securitySchemes.Jwt.x-amazon-apigateway-authorizer.type: expected jwt, found "request"
+        payloadFormatVersion: "2.0" => payloadFormatVersion: "1.0"
+          components.x-amazon-apigateway-integrations.relay.payloadFormatVersion: expected 2.0, found "1.0"
+        uri: !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Relay.Arn}/ => uri: !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Work.Arn}/
+          components.x-amazon-apigateway-integrations.relay.uri: expected the invocation of a function, found !Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Work.Arn}/invocations"
+    "##;
+    each_is_named("Resources.Http.Properties.DefinitionBody.", table);
 }
