@@ -22,10 +22,14 @@ use tokio::task::JoinHandle;
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The release binaries of every function, built when first asked for.
+/// The release binaries of every function: those that `sam build` or `cargo lambda build` left in the folder which
+/// `FUNCTION_BINARIES` names, or else built when first asked for.
 pub fn binaries() -> &'static BTreeMap<String, PathBuf> {
     static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
     BUILT.get_or_init(|| {
+        if let Some(folder) = std::env::var_os("FUNCTION_BINARIES") {
+            return in_folder(Path::new(&folder)).unwrap_or_else(|error| panic!("FUNCTION_BINARIES: {error}"));
+        }
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut build = Command::new(cargo);
@@ -38,6 +42,13 @@ pub fn binaries() -> &'static BTreeMap<String, PathBuf> {
         let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         messages.filter_map(|message| executable(&message)).collect()
     })
+}
+
+/// One folder for each, named as the binary, with a `bootstrap` in it.
+fn in_folder(folder: &Path) -> std::io::Result<BTreeMap<String, PathBuf>> {
+    let folders = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    let named = |entry: std::fs::DirEntry| (entry.file_name().to_string_lossy().into_owned(), entry.path());
+    Ok(folders.into_iter().map(named).map(|(name, path)| (name, path.join("bootstrap"))).collect())
 }
 
 fn executable(message: &Value) -> Option<(String, PathBuf)> {

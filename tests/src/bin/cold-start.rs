@@ -16,9 +16,6 @@ struct Arguments {
     /// How often each is started.
     #[arg(long, default_value_t = 50)]
     rounds: usize,
-    /// Binaries that are there already, named as the functions' binaries, in place of those that are built.
-    #[arg(long)]
-    from: Option<std::path::PathBuf>,
 }
 
 /// One function of the template per binary.
@@ -37,11 +34,8 @@ const FUNCTIONS: [(&str, &str); 10] = [
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Arguments { rounds, from } = Arguments::parse();
-    let built = match from {
-        Some(directory) => FUNCTIONS.map(|(name, _)| (name.to_owned(), directory.join(name))).into(),
-        None => binaries().clone(),
-    };
+    let Arguments { rounds } = Arguments::parse();
+    let built = binaries();
     let host = Host::start(Options { port: 0, by_hand: true, ..Options::default() }).await?;
     let environments = reqwest::get(format!("{}/local/environment", host.url())).await?.json::<Value>().await?;
     let environment = |function: &str| -> Result<BTreeMap<String, String>, serde_json::Error> {
