@@ -3,6 +3,7 @@
 //! dynoxide's own server is not used: it can be neither wrapped nor told when something was written.
 
 mod expiry;
+mod iterator;
 mod operation;
 mod records;
 mod region;

@@ -10,7 +10,7 @@ use serde::de::value::{Error as UnknownName, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 
-use super::{records, region};
+use super::{iterator, records, region};
 
 /// An operation by AWS's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -118,8 +118,8 @@ impl Operation {
             Operation::DescribeStream => {
                 call(body, |ask| database.describe_stream(ask).map(records::with_an_open_shard))
             }
-            Operation::GetShardIterator => call(body, |ask| database.get_shard_iterator(ask)),
-            Operation::GetRecords => call(body, |ask| database.get_records(ask).map(records::as_aws_tells_them)),
+            Operation::GetShardIterator => call(body, |ask| iterator::first(database, ask)),
+            Operation::GetRecords => call(body, |ask| iterator::records(database, ask)),
         }
     }
 }

@@ -119,3 +119,13 @@ async fn who_waits_for_a_write_is_woken_by_it() {
     put(&pair, &[("id", "1")]).await;
     waiting.await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn an_iterator_begins_with_its_stream() {
+    let (pair, arn) = pair_with_a_stream().await;
+    let first = iterator(&pair, &arn, ShardIteratorType::TrimHorizon).await;
+    let (_, next) = read(&pair, first.clone()).await;
+    for iterator in [first, next] {
+        assert!(iterator.starts_with(&format!("{arn}|")), "{iterator}");
+    }
+}
