@@ -13,7 +13,7 @@ use domain::announcement::{ANNOUNCEMENT, Announcement};
 use domain::id::SourceName;
 use domain::routing::Routes;
 use domain::{Event, EventId, Fingerprint, Time, Trace, event_types};
-use ledger::Outcome;
+use ledger::{LedgerError, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -184,14 +184,10 @@ impl Api {
             let mut conflicts = Vec::new();
             let mut known = Vec::new();
             for ((place, event, content), write) in new.iter().zip(&writes) {
-                let standing = match raced.standing(write.key()) {
-                    Some(standing) => Some(standing.clone()),
-                    None if raced.lost(write.key()) => ledger.get(write.key()).await?,
-                    None => None,
-                };
-                match standing {
+                match raced.standing(write.key()) {
+                    None if raced.lost(write.key()) => return Err(LedgerError::Contended { attempts: 1 }.into()),
                     None => {}
-                    Some(standing) if self.commands.events.is_same(&standing, content)? => known.push(&event.event_id),
+                    Some(standing) if self.commands.events.is_same(standing, content)? => known.push(&event.event_id),
                     Some(_) => conflicts.push(Detail {
                         field: format!("{place}event_id"),
                         problem: format!("{} stands for another event", event.event_id),

@@ -91,10 +91,8 @@ impl DeadLetters {
             match ledger.commit(std::slice::from_ref(&write)).await? {
                 Outcome::Committed => return Ok(true),
                 Outcome::Raced(raced) => {
-                    standing = match raced.standing(write.key()) {
-                        Some(item) => Some(self.parse(item.clone())?),
-                        None => self.get(ledger, &letter.dead_letter_id).await?,
-                    };
+                    // What stands there comes back with the refusal; nothing does where it has expired meanwhile.
+                    standing = raced.standing(write.key()).map(|item| self.parse(item.clone())).transpose()?;
                 }
             }
         }
