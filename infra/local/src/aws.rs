@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_dynamodb::config::Credentials;
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, SharedHttpClient};
 
 /// The region that everything local says it is in.
 pub const REGION: &str = "us-east-1";
@@ -42,7 +42,7 @@ impl Endpoints {
     }
 }
 
-/// The clients of the host and of the functions that it runs.
+/// The clients of the host, or of a function that it runs.
 #[derive(Debug, Clone)]
 pub struct Clients {
     /// DynamoDB, without retries of its own, as functions use it.
@@ -58,7 +58,21 @@ pub struct Clients {
 impl Clients {
     /// Clients for these endpoints. Credentials come from the environment where it has some; engines take any.
     pub async fn new(endpoints: &Endpoints) -> Self {
-        let aws = config().await;
+        Self::of(config().await, endpoints)
+    }
+
+    /// Clients of a function: they sign with its name, and go through this HTTP client. Credentials of the
+    /// environment are used as they are, by everybody.
+    pub fn of_function(&self, function: &str, endpoints: &Endpoints, http: &SharedHttpClient) -> Self {
+        if has_credentials() {
+            return self.clone();
+        }
+        let own = Credentials::new(function, "local", None, None, "belfry-local");
+        let own = self.aws.to_builder().credentials_provider(SharedCredentialsProvider::new(own));
+        Self::of(own.http_client(http.clone()).build(), endpoints)
+    }
+
+    fn of(aws: SdkConfig, endpoints: &Endpoints) -> Self {
         let dynamodb = runtime::dynamodb_config(&aws).endpoint_url(&endpoints.dynamodb);
         let streams = aws_sdk_dynamodbstreams::config::Builder::from(&aws).endpoint_url(&endpoints.dynamodb);
         let sqs = aws_sdk_sqs::config::Builder::from(&aws).endpoint_url(&endpoints.sqs);
@@ -77,9 +91,13 @@ async fn config() -> SdkConfig {
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(30));
     let loader = aws_config::defaults(BehaviorVersion::latest()).timeout_config(timeouts.build());
-    if std::env::var_os("AWS_ACCESS_KEY_ID").is_some() || std::env::var_os("AWS_PROFILE").is_some() {
+    if has_credentials() {
         return loader.load().await;
     }
     let anybody = Credentials::new("local", "local", None, None, "belfry-local");
     loader.region(Region::from_static(REGION)).credentials_provider(anybody).load().await
+}
+
+fn has_credentials() -> bool {
+    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].into_iter().any(|name| std::env::var_os(name).is_some())
 }

@@ -28,6 +28,7 @@ use crate::mapping::{Checkpoints, Drained, OnFailure, QueuePoller, Scheduled, St
 use crate::metrics::RecentMetrics;
 use crate::outside::{self, Outside};
 use crate::provision::{NotProvisioned, Provisioned, provision};
+use crate::rights::{Door, UnresolvedRight, judge_stand_ins};
 use crate::template::{Function, Template, TemplateError, UnresolvedVariable};
 
 /// The template that is deployed, part of the binary: `cargo run` works from anywhere.
@@ -92,6 +93,9 @@ pub enum HostError {
     /// A setting of a function refers to something that does not exist here.
     #[error("template: {0}")]
     Unresolved(#[from] UnresolvedVariable),
+    /// A role of a function refers to something that does not exist here.
+    #[error("template: {0}")]
+    UnresolvedRight(#[from] UnresolvedRight),
     /// The engines did not start.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -117,6 +121,7 @@ pub enum HostError {
 pub struct Host {
     url: String,
     endpoints: Endpoints,
+    door: Door,
     engine: Option<Engine>,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -152,8 +157,9 @@ impl Host {
         let providers_listener = listen(0).await?;
         let providers_url = format!("http://{}", local_address(&providers_listener, 0)?);
 
+        let door = Door::new(&template, &provisioned)?;
+        let judged = door.http_client();
         let mut starting = Starting {
-            clients,
             provisioned,
             checkpoints,
             writes: engine.as_ref().map(Engine::writes),
@@ -176,14 +182,15 @@ impl Host {
             let environment =
                 template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;
             environments.add(function, &environment);
-            match functions::start(function, environment, &starting.clients, &starting.activity, &metrics)? {
+            let own = clients.of_function(&function.logical_id, &endpoints, &judged);
+            match functions::start(function, environment, &own, &starting.activity, &metrics)? {
                 Started::Http(router) if function.logical_id == http.function => api = Some(router),
                 Started::Http(_) => {}
                 Started::Events(invocable) if options.by_hand => starting.functions.push(invocable),
-                Started::Events(invocable) => starting.map(function, invocable),
+                Started::Events(invocable) => starting.map(function, invocable, &own),
             }
         }
-        let Starting { clients, provisioned, deliveries, activity, stop, tasks, streams, functions, .. } = starting;
+        let Starting { provisioned, deliveries, activity, stop, tasks, streams, functions, .. } = starting;
         let sockets = template.sockets.as_ref();
         let sockets = sockets.map(|api| LiveGateway::new(api, &functions, stop.clone(), tasks.clone()));
         let gateway = Gateway::new(http, activity.clone());
@@ -195,6 +202,7 @@ impl Host {
             providers_url,
             endpoints: endpoints.clone(),
             clients,
+            door: door.clone(),
             template,
             provisioned,
             deliveries,
@@ -213,9 +221,11 @@ impl Host {
             .merge(local_routes::routes(Arc::clone(&local)))
             .merge(sockets.map_or_else(Router::new, LiveGateway::routes))
             .fallback_service(api);
-        tasks.spawn(providers.serve(providers_listener, stop.clone().cancelled_owned()));
+        let stand_ins = providers.router().layer(middleware::from_fn_with_state(door.clone(), judge_stand_ins));
+        let stand_ins = axum::serve(providers_listener, stand_ins);
+        tasks.spawn(stand_ins.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
         tasks.spawn(axum::serve(listener, routes).with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
-        Ok(Self { url, endpoints, engine, stop, tasks })
+        Ok(Self { url, endpoints, door, engine, stop, tasks })
     }
 
     /// Where the HTTP API answers.
@@ -226,6 +236,11 @@ impl Host {
     /// Where DynamoDB and SQS answer.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
+    }
+
+    /// What judges the functions' calls.
+    pub fn door(&self) -> &Door {
+        &self.door
     }
 
     /// Stops everything: no new work, what is under way ends, then the engines go.
@@ -241,7 +256,6 @@ impl Host {
 
 /// What the mappings are started with.
 struct Starting {
-    clients: Clients,
     provisioned: Provisioned,
     checkpoints: Checkpoints,
     writes: Option<watch::Receiver<u64>>,
@@ -254,12 +268,12 @@ struct Starting {
 }
 
 impl Starting {
-    /// Starts the mappings and schedules of a function.
-    fn map(&mut self, function: &Function, invocable: Invocable) {
+    /// Starts the mappings and schedules of a function. What a mapping does, it does with the rights of its function.
+    fn map(&mut self, function: &Function, invocable: Invocable, clients: &Clients) {
         for mapping in &function.streams {
             let drained = Drained::default();
             let on_failure = mapping.on_failure.as_ref().map(|queue| OnFailure {
-                sqs: self.clients.sqs.clone(),
+                sqs: clients.sqs.clone(),
                 queue_url: self.provisioned.queue_url(queue).to_owned(),
             });
             let poller = StreamPoller {
@@ -267,7 +281,7 @@ impl Starting {
                 stream_arn: self.provisioned.stream_arn(&mapping.table).to_owned(),
                 function: invocable.clone(),
                 on_failure,
-                clients: self.clients.clone(),
+                clients: clients.clone(),
                 checkpoints: self.checkpoints.clone(),
                 deliveries: self.deliveries.clone(),
                 writes: self.writes.clone(),
@@ -282,7 +296,7 @@ impl Starting {
                 queue_url: self.provisioned.queue_url(&mapping.queue).to_owned(),
                 queue_arn: self.provisioned.queue_arn(&mapping.queue).to_owned(),
                 function: invocable.clone(),
-                clients: self.clients.clone(),
+                clients: clients.clone(),
                 deliveries: self.deliveries.clone(),
             };
             self.tasks.spawn(poller.run(self.stop.clone()));

@@ -24,6 +24,7 @@ use crate::gateway::{Gateway, TokenRequest};
 use crate::mapping::{Drained, Redelivered, redeliver};
 use crate::metrics::RecentMetrics;
 use crate::provision::Provisioned;
+use crate::rights::Door;
 use crate::template::Template;
 
 /// What the local routes act on.
@@ -33,6 +34,7 @@ pub struct Local {
     pub providers_url: String,
     pub endpoints: Endpoints,
     pub clients: Clients,
+    pub door: Door,
     pub template: Template,
     pub provisioned: Provisioned,
     pub deliveries: Deliveries,
@@ -59,6 +61,7 @@ pub fn routes(local: Arc<Local>) -> Router {
         .route("/local/endpoints", get(endpoints))
         .route("/local/environment", get(environment))
         .route("/local/metrics", get(metrics))
+        .route("/local/rights", get(rights))
         .with_state(local)
 }
 
@@ -178,6 +181,11 @@ async fn environment(State(local): Shared, Query(asked): Query<Asked>) -> Result
 
 async fn metrics(State(local): Shared) -> Json<Value> {
     Json(json!({"metrics": local.metrics.lines()}))
+}
+
+/// What each function may do, whether it has done it since the start, and what it was denied.
+async fn rights(State(local): Shared) -> Json<Value> {
+    Json(local.door.report())
 }
 
 #[derive(Debug, Deserialize)]

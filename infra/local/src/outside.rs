@@ -10,9 +10,10 @@ use serde_json::json;
 use crate::template::Function;
 
 /// Parameters that a deployment must give.
-pub const PARAMETERS: [(&str, &str); 4] = [
+pub const PARAMETERS: [(&str, &str); 5] = [
     ("EmailFrom", "Belfry <belfry@example.com>"),
-    ("SmsOrigination", "BELFRY"),
+    ("EmailIdentity", "example.com"),
+    ("SmsOrigination", "arn:aws:sms-voice:us-east-1:000000000000:pool/pool-belfry"),
     ("FcmServiceAccountSecret", "fcm-service-account"),
     ("PaymentKeySecret", "payment-key"),
 ];

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_sqs::types::QueueAttributeName;
 
-use crate::aws::{ACCOUNT, Clients, REGION};
+use crate::aws::Clients;
 use crate::template::{AttributeType, KeySchema, Projection, Queue, Reference, StreamView, Table, Template};
 
 /// What exists once the template is provisioned: what its references stand for.
@@ -34,8 +34,9 @@ impl Provisioned {
             Reference::QueueUrl(queue) => self.queue_urls.get(queue).cloned(),
             Reference::QueueArn(queue) => self.queue_arns.get(queue).cloned(),
             Reference::StreamArn(table) => self.stream_arns.get(table).cloned(),
-            Reference::TableArn(table) => Some(format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}")),
-            Reference::TableName(_) | Reference::QueueName(_) | Reference::Other { .. } => None,
+            Reference::TableArn(_) | Reference::TableName(_) | Reference::QueueName(_) | Reference::Other { .. } => {
+                None
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use super::error::TemplateError;
 use super::event::Event;
 use super::node::Node;
 use super::queue_mapping::QueueMapping;
+use super::role::Role;
 use super::schedule_mapping::ScheduleMapping;
 use super::stream_mapping::StreamMapping;
 use super::value::Value;
@@ -19,6 +20,8 @@ pub struct Function {
     pub binary: String,
     /// How long one invocation may take, in seconds.
     pub timeout: u32,
+    /// The logical id of its role. Without one it may do nothing.
+    pub role: Option<String>,
     /// Its variables, those of `Globals` included; see [`Template::environment`].
     pub environment: BTreeMap<String, Value>,
     /// The streams that it reads.
@@ -29,9 +32,10 @@ pub struct Function {
     pub schedules: Vec<ScheduleMapping>,
 }
 
-const READ: [&str; 3] = ["Environment", "Events", "Timeout"];
-/// Packaging, rights, networks and size: the local host runs the handler within its own process.
-const SKIPPED: [&str; 26] = [
+/// `Policies` is not among all these: what SAM makes of it, and adds to it, is not to be seen in the template.
+const READ: [&str; 4] = ["Environment", "Events", "Role", "Timeout"];
+/// Packaging, networks and size: the local host runs the handler within its own process.
+const SKIPPED: [&str; 24] = [
     "Architectures",
     "AutoPublishAlias",
     "CodeUri",
@@ -48,11 +52,9 @@ const SKIPPED: [&str; 26] = [
     "MemorySize",
     "PackageType",
     "PermissionsBoundary",
-    "Policies",
     "PropagateTags",
     "ProvisionedConcurrencyConfig",
     "ReservedConcurrentExecutions",
-    "Role",
     "Runtime",
     "SnapStart",
     "Tags",
@@ -85,6 +87,7 @@ impl Function {
             logical_id: logical_id.to_owned(),
             binary,
             timeout,
+            role: properties.get("Role")?.map(|role| Role::named(&role)).transpose()?,
             environment,
             streams: Vec::new(),
             queues: Vec::new(),

@@ -3,7 +3,7 @@
 //! Tables, queues, functions and event source mappings come from here and from nowhere else, so what
 //! runs on a laptop is what is deployed. A mistake stops the start and is named by its path in the
 //! template: a misspelt mapping property passes SAM's linters and would otherwise only be missed in
-//! production. What has no meaning on one machine (policies, alarms, backups) is skipped, by name;
+//! production. What has no meaning on one machine (alarms, backups) is skipped, by name;
 //! resources that would act in AWS but that this file does not read are refused.
 
 mod condition;
@@ -17,6 +17,7 @@ mod intrinsic;
 mod node;
 mod queue;
 mod queue_mapping;
+mod role;
 mod schedule_mapping;
 mod scope;
 mod socket;
@@ -31,6 +32,7 @@ pub use function::Function;
 pub use http::{Access, HttpApi, HttpRoute};
 pub use queue::{Queue, Redrive};
 pub use queue_mapping::QueueMapping;
+pub use role::{Right, Role};
 pub use schedule_mapping::ScheduleMapping;
 pub use socket::{Route, SocketApi};
 pub use stream_mapping::{StartingPosition, StreamMapping};
@@ -50,16 +52,21 @@ pub struct Template {
     pub queues: Vec<Queue>,
     /// Every `AWS::Serverless::Function`.
     pub functions: Vec<Function>,
+    /// Every `AWS::IAM::Role` of these functions.
+    pub roles: Vec<Role>,
     /// The `AWS::Serverless::HttpApi`, if there is one.
     pub http: Option<HttpApi>,
     /// The `AWS::ApiGatewayV2::Api` of live sockets, if there is one.
     pub sockets: Option<SocketApi>,
 }
 
-/// Resources that would run or store something in AWS, and that have a form which is read here.
-const REFUSED: [&str; 6] = [
+/// Resources that would run, store or allow something in AWS, and that have a form which is read here.
+const REFUSED: [&str; 9] = [
     "AWS::DynamoDB::GlobalTable",
     "AWS::Events::Rule",
+    "AWS::IAM::ManagedPolicy",
+    "AWS::IAM::Policy",
+    "AWS::IAM::RolePolicy",
     "AWS::Lambda::EventSourceMapping",
     "AWS::Lambda::Function",
     "AWS::Scheduler::Schedule",
@@ -78,9 +85,16 @@ impl Template {
         let root = Node::root(&yaml, &scope);
         let globals = root.get("Globals")?.map_or(Ok(None), |globals| globals.get("Function"))?;
 
-        let mut template =
-            Self { tables: Vec::new(), queues: Vec::new(), functions: Vec::new(), http: None, sockets: None };
+        let mut template = Self {
+            tables: Vec::new(),
+            queues: Vec::new(),
+            functions: Vec::new(),
+            roles: Vec::new(),
+            http: None,
+            sockets: None,
+        };
         let mut functions = Vec::new();
+        let mut roles = Vec::new();
         let mut http = Vec::new();
         let mut sockets = Vec::new();
         for (logical_id, resource) in root.need("Resources")?.entries()? {
@@ -99,6 +113,7 @@ impl Template {
                     template.queues.push(queue);
                 }
                 "AWS::Serverless::Function" => functions.push((logical_id, resource)),
+                "AWS::IAM::Role" => roles.push((logical_id, resource)),
                 "AWS::Serverless::HttpApi" => http.push((logical_id, resource)),
                 kind if kind.starts_with(socket::PREFIX) => {
                     sockets.push((logical_id, kind.to_owned(), resource));
@@ -113,6 +128,16 @@ impl Template {
         for (logical_id, resource) in functions {
             let function = Function::read(logical_id, unconditional(&resource)?, globals.as_ref(), &template)?;
             template.functions.push(function);
+        }
+        for (logical_id, resource) in roles {
+            if template.functions.iter().any(|function| function.role.as_deref() == Some(logical_id)) {
+                template.roles.push(Role::read(logical_id, &resource)?);
+            }
+        }
+        if let Some(function) = template.functions.iter().find(|f| f.role.is_some() && template.role(f).is_none()) {
+            let path = format!("Resources.{}.Properties.Role", function.logical_id);
+            let (expected, found) = ("a role".to_owned(), "another resource".to_owned());
+            return Err(TemplateError::Entry { path, problem: Problem::Unexpected { expected, found } });
         }
         for (logical_id, resource) in http {
             // Two APIs would be two gateways.
@@ -133,6 +158,11 @@ impl Template {
     /// The queue with this logical id.
     pub fn queue(&self, logical_id: &str) -> Option<&Queue> {
         self.queues.iter().find(|queue| queue.logical_id == logical_id)
+    }
+
+    /// The role of a function, if it has one.
+    pub fn role(&self, function: &Function) -> Option<&Role> {
+        self.roles.iter().find(|role| Some(&role.logical_id) == function.role.as_ref())
     }
 
     /// The variables that a function starts with. `overrides` replace what the template says, by

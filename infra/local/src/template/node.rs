@@ -71,6 +71,14 @@ impl<'a> Node<'a> {
         self.yaml
     }
 
+    /// The items of a list; an entry that is none is its only item, as policies take it.
+    pub(super) fn one_or_many(&self) -> Result<Vec<Self>, TemplateError> {
+        match self.yaml {
+            Yaml::Sequence(_) => self.items(),
+            _ => Ok(vec![Self { path: self.path.clone(), ..*self }]),
+        }
+    }
+
     /// Refuses an entry that is not in the list, which is how a misspelt property is found.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), TemplateError> {
         match self.entries()?.into_iter().find(|(key, _)| !known.contains(key)) {

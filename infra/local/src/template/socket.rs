@@ -16,6 +16,8 @@ pub struct SocketApi {
     pub logical_id: String,
     /// The stage, which is the path that sockets are opened at.
     pub stage: String,
+    /// The stage's name within the template.
+    pub stage_id: String,
     /// The logical id of the function behind each route.
     pub routes: BTreeMap<Route, String>,
 }
@@ -86,12 +88,13 @@ impl SocketApi {
             return Err(api.error(Problem::NoRoute(Route::Connect.key())));
         }
         let mut stages = of_kind("AWS::ApiGatewayV2::Stage");
-        let Some((_, _, stage)) = stages.next() else { return Err(api.error(Problem::NoStage)) };
+        let Some((stage_id, _, stage)) = stages.next() else { return Err(api.error(Problem::NoStage)) };
         if let Some((_, _, another)) = stages.next() {
             return Err(another.error(Problem::Unsupported));
         }
         let stage = read_stage(&stage.need("Properties")?, logical_id)?;
-        Ok(Some(Self { logical_id: (*logical_id).to_owned(), stage, routes }))
+        let [logical_id, stage_id] = [logical_id, stage_id].map(|id| (*id).to_owned());
+        Ok(Some(Self { logical_id, stage, stage_id, routes }))
     }
 }
 

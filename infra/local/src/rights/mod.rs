@@ -1,0 +1,234 @@
+//! The rights of the functions: what a function's role does not allow is denied here as AWS denies it.
+//!
+//! Every function signs with an access key of its own, its logical id, and every call is judged by the key that signed
+//! it, against the roles of the template. The host, its `/local` routes and tests sign with other keys, and are not
+//! judged. Neither is anybody where the environment has credentials: then they are everybody's.
+
+mod asked;
+mod client;
+mod stand_ins;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+pub use asked::Asked;
+pub use stand_ins::judge_stand_ins;
+
+use crate::aws::{ACCOUNT, REGION};
+use crate::provision::Provisioned;
+use crate::template::{Reference, Template};
+use asked::Need;
+
+/// Who may do what, and what of it was done.
+#[derive(Debug, Clone)]
+pub struct Door {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// By access key.
+    roles: BTreeMap<String, Role>,
+    /// The live sockets' API and its stage, as their ARNs name them.
+    sockets: String,
+    denied: Mutex<BTreeSet<Denied>>,
+}
+
+#[derive(Debug)]
+struct Role {
+    name: String,
+    rights: Vec<Right>,
+}
+
+#[derive(Debug)]
+struct Right {
+    action: String,
+    resource: String,
+    used: AtomicBool,
+}
+
+/// A call that its function's role does not allow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Denied {
+    function: String,
+    role: String,
+    action: String,
+    resource: String,
+}
+
+/// A role refers to something that does not exist here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{role}: {action} is allowed on {reference}, which is not known here")]
+pub struct UnresolvedRight {
+    role: String,
+    action: String,
+    reference: Reference,
+}
+
+impl Door {
+    /// The rights that the template gives each function, on what was provisioned.
+    pub(crate) fn new(template: &Template, provisioned: &Provisioned) -> Result<Self, UnresolvedRight> {
+        let sockets = template.sockets.as_ref();
+        let known = |reference: &Reference| match reference {
+            // By name: requests name neither region nor account, and engines have words of their own for them.
+            Reference::TableArn(id) => Some(table_arn(&template.table(id)?.name)),
+            Reference::QueueArn(id) => Some(queue_arn(&template.queue(id)?.name)),
+            Reference::Other { resource, attribute: None } => match sockets? {
+                api if api.logical_id == *resource => Some(api.logical_id.clone()),
+                api if api.stage_id == *resource => Some(api.stage.clone()),
+                _ => None,
+            },
+            created => provisioned.locate(created),
+        };
+        let mut roles = BTreeMap::new();
+        for function in &template.functions {
+            let mut role = Role { name: String::new(), rights: Vec::new() };
+            if let Some(declared) = template.role(function) {
+                role.name.clone_from(&declared.logical_id);
+                for right in &declared.rights {
+                    let resource = right.resource.resolve(known).map_err(|reference| UnresolvedRight {
+                        role: declared.logical_id.clone(),
+                        action: right.action.clone(),
+                        reference: reference.clone(),
+                    })?;
+                    role.rights.push(Right { action: right.action.clone(), resource, used: AtomicBool::new(false) });
+                }
+            }
+            roles.insert(function.logical_id.clone(), role);
+        }
+        let sockets = sockets.map(|api| format!("{}/{}", api.logical_id, api.stage)).unwrap_or_default();
+        Ok(Self { shared: Arc::new(Shared { roles, sockets, denied: Mutex::default() }) })
+    }
+
+    /// Lets a call pass that its function's role allows, and whatever no function has signed.
+    pub(crate) fn judge(&self, asked: &Asked<'_>) -> Result<(), Denied> {
+        let Some((function, role)) = self.shared.roles.get_key_value(asked.access_key) else { return Ok(()) };
+        for need in asked.needs(&self.shared.sockets) {
+            if !role.allows(&need) {
+                let denied = Denied {
+                    function: function.clone(),
+                    role: role.name.clone(),
+                    resource: need.resources.into_iter().next().unwrap_or_default(),
+                    action: need.action,
+                };
+                tracing::error!(function, action = denied.action, resource = denied.resource, "access denied");
+                self.denied().insert(denied.clone());
+                return Err(denied);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was denied so far, in AWS's words.
+    pub fn denials(&self) -> Vec<String> {
+        self.denied().iter().map(Denied::message).collect()
+    }
+
+    /// For `GET /local/rights`: of every function what it may do, whether it has, and what it was denied.
+    pub(crate) fn report(&self) -> Value {
+        let denied = self.denied();
+        let functions = self.shared.roles.iter().map(|(function, role)| {
+            let granted = role.rights.iter().map(|right| {
+                let used = right.used.load(Ordering::Relaxed);
+                json!({"action": right.action, "resource": right.resource, "used": used})
+            });
+            let denied = denied.iter().filter(|denied| denied.function == *function);
+            let denied = denied.map(|denied| json!({"action": denied.action, "resource": denied.resource}));
+            json!({
+                "function": function,
+                "role": role.name,
+                "granted": granted.collect::<Vec<_>>(),
+                "denied": denied.collect::<Vec<_>>(),
+            })
+        });
+        json!({"functions": functions.collect::<Vec<_>>()})
+    }
+
+    fn denied(&self) -> std::sync::MutexGuard<'_, BTreeSet<Denied>> {
+        self.shared.denied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Role {
+    fn allows(&self, need: &Need) -> bool {
+        let mut allowed = false;
+        // All that match, not the first alone: a right that another one covers is used as much as that.
+        for right in self.rights.iter().filter(|right| right.action == need.action) {
+            if need.resources.iter().any(|resource| matches(&right.resource, resource)) {
+                right.used.store(true, Ordering::Relaxed);
+                allowed = true;
+            }
+        }
+        allowed
+    }
+}
+
+impl Denied {
+    /// The name of the error.
+    const NAME: &str = "AccessDeniedException";
+
+    /// As AWS says it.
+    fn message(&self) -> String {
+        let Self { function, role, action, resource } = self;
+        format!(
+            "User: arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{function} is not authorized to perform: {action} on \
+             resource: {resource} because no identity-based policy allows the {action} action"
+        )
+    }
+
+    /// Services that have one path for all operations answer 400 to everything that is wrong, the others 403.
+    fn status(&self) -> u16 {
+        let of_service = |service: &str| self.action.split(':').next() == Some(service);
+        if ["dynamodb", "sqs", "sms-voice"].into_iter().any(of_service) { 400 } else { 403 }
+    }
+
+    /// AWS's answer in its JSON protocols.
+    fn json(&self) -> String {
+        let kind = format!("com.amazon.coral.service#{}", Self::NAME);
+        json!({"__type": kind, "message": self.message()}).to_string()
+    }
+}
+
+fn table_arn(name: &str) -> String {
+    format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}")
+}
+
+fn queue_arn(name: &str) -> String {
+    format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}")
+}
+
+/// Whether a resource is one of those that a policy names; `*` stands for any text.
+fn matches(pattern: &str, resource: &str) -> bool {
+    let Some((before, mut pattern)) = pattern.split_once('*') else { return pattern == resource };
+    let Some(mut rest) = resource.strip_prefix(before) else { return false };
+    while let Some((middle, after)) = pattern.split_once('*') {
+        let Some((_, found)) = rest.split_once(middle) else { return false };
+        (pattern, rest) = (after, found);
+    }
+    rest.ends_with(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_what_its_stars_stand_for() {
+        for (pattern, resource, is_named) in [
+            ("arn:a", "arn:a", true),
+            ("arn:a", "arn:ab", false),
+            ("*", "", true),
+            ("arn:*", "arn:a/b:c", true),
+            ("arn:*/POST/*", "arn:api/live/POST/@connections/1", true),
+            ("arn:*/POST/*", "arn:api/live/GET/@connections/1", false),
+            ("arn:*b", "arn:ab", true),
+            ("arn:*b", "arn:abc", false),
+            ("arn:a*a", "arn:a", false),
+        ] {
+            assert_eq!(matches(pattern, resource), is_named, "{pattern} {resource}");
+        }
+    }
+}
