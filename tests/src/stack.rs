@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
 use engine::{Engine, Ports};
-use local::{Endpoints, Host, Options};
+use local::{Door, Endpoints, Host, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -15,8 +15,23 @@ use crate::proxy::Proxy;
 #[derive(Debug)]
 pub struct Stack {
     host: Host,
+    _denials: Denials,
     client: reqwest::Client,
     outside: Option<Outside>,
+}
+
+/// Says in a test that fails what its functions were denied: a right too few looks like anything else from outside.
+#[derive(Debug)]
+struct Denials(Door);
+
+impl Drop for Denials {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for denial in self.0.denials() {
+                eprintln!("denied: {denial}");
+            }
+        }
+    }
 }
 
 /// What a stack is put behind: engines of the test's own, and a proxy in front of each.
@@ -67,7 +82,8 @@ impl Stack {
     /// Starts a stack with these options, on any free port.
     pub async fn with(options: Options) -> Self {
         let host = Host::start(Options { port: 0, ..options }).await.expect("the host starts");
-        Self { host, client: reqwest::Client::new(), outside: None }
+        let denials = Denials(host.door().clone());
+        Self { host, _denials: denials, client: reqwest::Client::new(), outside: None }
     }
 
     /// Starts a stack with proxies between the functions and the engines.

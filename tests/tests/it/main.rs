@@ -26,6 +26,7 @@ mod relay;
 mod reservation_rights;
 mod reservations;
 mod restaurant;
+mod rights;
 mod saga_interleavings;
 mod saga_protocol;
 mod schemas;

@@ -21,7 +21,7 @@ async fn swept_only(batch: &str, template: String) -> Stack {
 }
 
 /// Changes an attribute of the only send of an event.
-async fn change_send(stack: &Stack, event_id: &str, expression: &str, value: AttributeValue) {
+pub async fn change_send(stack: &Stack, event_id: &str, expression: &str, value: AttributeValue) {
     let items = stack.items("sends").await;
     let text = |item: &std::collections::HashMap<String, AttributeValue>, name: &str| {
         item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
