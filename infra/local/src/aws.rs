@@ -5,6 +5,7 @@ use std::time::Duration;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, SharedHttpClient};
+use runtime::{Pool, Roots};
 
 /// The region that everything local says it is in.
 pub const REGION: &str = "us-east-1";
@@ -90,7 +91,9 @@ async fn config() -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(30));
-    let loader = aws_config::defaults(BehaviorVersion::latest()).timeout_config(timeouts.build());
+    let loader = aws_config::defaults(BehaviorVersion::latest())
+        .http_client(runtime::https(Roots::Amazon, Pool::Kept))
+        .timeout_config(timeouts.build());
     if has_credentials() {
         return loader.load().await;
     }

@@ -67,13 +67,30 @@ pub enum Pool {
     None,
 }
 
-/// An HTTP client for AWS's endpoints. It trusts Amazon's roots alone, because parsing the hundred and more of the system
-/// would be half of the start; `BELFRY_TLS_ROOTS=system` is for where something else stands between (a proxy that
-/// opens TLS, a partition with other certificates).
+/// Whose certificates are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Roots {
+    /// Amazon's alone: parsing the hundred and more of the system would be half of the start.
+    Amazon,
+    /// The system's, for where something else stands between (a proxy that opens TLS, a partition with other
+    /// certificates).
+    System,
+}
+
+/// An HTTP client for AWS's endpoints, with the roots that `BELFRY_TLS_ROOTS` names.
 pub fn http_client(settings: &Settings, pool: Pool) -> Result<SharedHttpClient, BadSetting> {
     let roots = match settings.one_of("BELFRY_TLS_ROOTS", "amazon", &["amazon", "system"])? {
-        "system" => TrustStore::default(),
-        _ => TrustStore::empty().with_pem_certificate(AMAZON_ROOTS),
+        "system" => Roots::System,
+        _ => Roots::Amazon,
+    };
+    Ok(https(roots, pool))
+}
+
+/// An HTTP client for AWS's endpoints.
+pub fn https(roots: Roots, pool: Pool) -> SharedHttpClient {
+    let roots = match roots {
+        Roots::Amazon => TrustStore::empty().with_pem_certificate(AMAZON_ROOTS),
+        Roots::System => TrustStore::default(),
     };
     let mut client = Builder::new();
     if pool == Pool::None {
@@ -81,7 +98,7 @@ pub fn http_client(settings: &Settings, pool: Pool) -> Result<SharedHttpClient, 
     }
     // A context is made of roots alone here, and cannot fail.
     let context = TlsContext::builder().with_trust_store(roots).build().unwrap_or_default();
-    Ok(client.tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(context).build_https())
+    client.tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(context).build_https()
 }
 
 /// `AWS_ENDPOINT_URL_DYNAMODB` and the like: where a service answers that is not where AWS has it.

@@ -2,8 +2,6 @@
 //!
 //! So it is the same in front of the embedded engines, a test's proxy and another engine.
 
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
@@ -12,6 +10,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
+use runtime::{Pool, Roots};
 
 use super::{Asked, Denied, Door};
 
@@ -31,7 +30,7 @@ struct JudgedConnector {
 impl Door {
     /// A client for everybody who is judged; its connections are shared by them.
     pub fn http_client(&self) -> SharedHttpClient {
-        let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https();
+        let http = runtime::https(Roots::Amazon, Pool::Kept);
         SharedHttpClient::new(Judged { door: self.clone(), http })
     }
 }

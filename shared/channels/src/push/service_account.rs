@@ -4,12 +4,17 @@
 //! Nothing of a message is sent here, so every failure is [`NotSent::Unavailable`].
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use outside::{is_safe, wrong_secret};
 use reqwest::{Client, Url};
+use ring::rand::SystemRandom;
+use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use runtime::{BadSetting, Settings};
+use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
@@ -31,7 +36,7 @@ pub(super) struct ServiceAccount {
     pub(super) project_id: Option<String>,
     client_email: String,
     key_id: Option<String>,
-    key: EncodingKey,
+    key: RsaKeyPair,
     token_uri: String,
 }
 
@@ -49,8 +54,7 @@ impl ServiceAccount {
         let wrong = |expected| wrong_secret(SERVICE_ACCOUNT, expected);
         let file: KeyFile = serde_json::from_str(&settings.text(SERVICE_ACCOUNT)?)
             .map_err(|_| wrong("JSON with client_email, private_key and token_uri"))?;
-        let key = EncodingKey::from_rsa_pem(file.private_key.as_bytes());
-        let key = key.map_err(|_| wrong("JSON with an RSA key in PEM as its private_key"))?;
+        let key = rsa_key(&file.private_key).ok_or_else(|| wrong("JSON with an RSA key in PEM as its private_key"))?;
         if !Url::parse(&file.token_uri).is_ok_and(|url| is_safe(&url)) {
             return Err(wrong("JSON with an https URL as its token_uri"));
         }
@@ -58,12 +62,41 @@ impl ServiceAccount {
         Ok(Self { project_id, client_email, key_id, key, token_uri })
     }
 
+    /// A JWT of the one shape that Google takes here: signing it is all that a library for JWTs would be needed for.
     fn assertion(&self, now: u64) -> Result<String, NotSent> {
-        let header = Header { kid: self.key_id.clone(), ..Header::new(Algorithm::RS256) };
+        let cannot_sign = || Reason::word("the service account cannot sign").unavailable();
+        let header = Header { alg: "RS256", typ: "JWT", kid: self.key_id.as_deref() };
         let claims =
             Claims { iss: &self.client_email, scope: SCOPE, aud: &self.token_uri, iat: now, exp: now + LONGEST };
-        encode(&header, &claims, &self.key).map_err(|_| Reason::word("the service account cannot sign").unavailable())
+        let [header, claims] = [serde_json::to_vec(&header), serde_json::to_vec(&claims)]
+            .map(|part| part.map(|json| BASE64_URL_SAFE_NO_PAD.encode(json)).map_err(|_| cannot_sign()));
+        let signed = format!("{}.{}", header?, claims?);
+        let mut signature = vec![0; self.key.public().modulus_len()];
+        self.key
+            .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature)
+            .map_err(|_| cannot_sign())?;
+        Ok(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
     }
+}
+
+fn rsa_key(pem: &str) -> Option<RsaKeyPair> {
+    match PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()? {
+        PrivateKeyDer::Pkcs8(key) => RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).ok(),
+        PrivateKeyDer::Pkcs1(key) => RsaKeyPair::from_der(key.secret_pkcs1_der()).ok(),
+        _ => None,
+    }
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    alg: &'static str,
+    typ: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -117,7 +150,7 @@ impl AccessTokens {
     }
 
     async fn fetch(&self) -> Result<Granted, NotSent> {
-        let assertion = self.account.assertion(get_current_timestamp())?;
+        let assertion = self.account.assertion(unix_seconds())?;
         let form = [("grant_type", JWT_BEARER), ("assertion", assertion.as_str())];
         let answer = self.client.post(&self.account.token_uri).form(&form).send().await;
         let answer = answer.map_err(|_| Reason::word("no answer to the request for an access token").unavailable())?;
