@@ -11,9 +11,9 @@ run *arguments:
 engine *arguments:
     cargo run -- engine {{ arguments }}
 
-# all tests
-test:
-    cargo test --workspace
+# all tests, with functions built as they are deployed
+test *arguments:
+    scripts/test {{ arguments }}
 
 # format, clippy, docs, licences, unused dependencies, the template
 lint:
@@ -31,6 +31,14 @@ ci:
 latency *arguments:
     cargo run --release -p tests --bin latency -- {{ arguments }}
 
-# every function as a release binary
+# size, start and memory of each function's release binary
+cold-start *arguments:
+    cargo run -p tests --bin cold-start -- {{ arguments }}
+
+# what each use case costs, in units and dollars per million
+cost *arguments:
+    cargo run -p tests --bin cost -- {{ arguments }}
+
+# every function as it is deployed
 release:
-    cargo build --release --workspace --bins
+    . scripts/tools && sam build
