@@ -41,4 +41,4 @@ cost *arguments:
 
 # every function as it is deployed
 release:
-    . scripts/tools && sam build
+    bash -c '. scripts/tools && sam build'

@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use axum::extract::{Path as Segment, State};
 use axum::http::StatusCode;
 use axum::response::{AppendHeaders, IntoResponse};
@@ -240,12 +241,17 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> impl IntoResponse {
     Ok((headers, Json(event)))
 }
 
-async fn response(api: State<Arc<RuntimeApi>>, id: Segment<String>, Json(answer): Json<Value>) -> StatusCode {
-    end(&api, &id, Outcome::Answered(answer))
+async fn response(api: State<Arc<RuntimeApi>>, id: Segment<String>, answer: Bytes) -> StatusCode {
+    end(&api, &id, Outcome::Answered(json(&answer)))
 }
 
-async fn error(api: State<Arc<RuntimeApi>>, id: Segment<String>, Json(problem): Json<Value>) -> StatusCode {
-    end(&api, &id, Outcome::Failed(problem))
+async fn error(api: State<Arc<RuntimeApi>>, id: Segment<String>, problem: Bytes) -> StatusCode {
+    end(&api, &id, Outcome::Failed(json(&problem)))
+}
+
+/// What a function says is JSON, whatever its headers call it.
+fn json(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()))
 }
 
 fn end(api: &RuntimeApi, id: &str, outcome: Outcome) -> StatusCode {

@@ -27,7 +27,7 @@ pub struct Units {
     pub reads: f64,
     /// Requests of SQS.
     pub requests: f64,
-    /// Invocations of the function by a queue: one for each batch.
+    /// Invocations of the function by its queue or stream: one for each batch.
     pub batches: f64,
 }
 
@@ -94,10 +94,10 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, mut headers: HeaderMa
     let (status, mut headers) = (answered.status(), answered.headers().clone());
     let bytes = answered.bytes().await.unwrap_or_default();
     let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let units = if service.starts_with("DynamoDB_") {
-        of_dynamodb(operation, &answer)
-    } else {
-        of_sqs(operation, sent.len(), &answer)
+    let units = match service {
+        service if service.starts_with("DynamoDB_") => of_dynamodb(operation, &answer),
+        "AmazonSQS" => of_sqs(operation, sent.len(), &answer),
+        _ => of_stream(&answer),
     };
     *shared.units.lock().unwrap_or_else(PoisonError::into_inner).entry(caller).or_default() += units;
     // The sum over the answer is the engine's of what it sent, which is passed on as it came.
@@ -124,6 +124,13 @@ fn of_dynamodb(operation: &str, answer: &Value) -> Units {
     }
 }
 
+/// Lambda's pollers read streams for nothing; a batch with something that its filter lets through is an invocation.
+fn of_stream(answer: &Value) -> Units {
+    let mut records = answer["Records"].as_array().into_iter().flatten();
+    let is_invoked = records.any(|record| record["eventName"] == "INSERT");
+    Units { batches: f64::from(u8::from(is_invoked)), ..Units::default() }
+}
+
 /// A poll that finds nothing is no use case's: what idling costs is reckoned by itself.
 fn of_sqs(operation: &str, bytes: usize, answer: &Value) -> Units {
     let is_poll = operation == "ReceiveMessage";
@@ -131,7 +138,6 @@ fn of_sqs(operation: &str, bytes: usize, answer: &Value) -> Units {
     if is_poll && !found {
         return Units::default();
     }
-    #[allow(clippy::cast_precision_loss)]
     let requests = bytes.div_ceil(BYTES_OF_A_REQUEST).max(1) as f64;
     Units { requests, batches: f64::from(u8::from(is_poll)), ..Units::default() }
 }

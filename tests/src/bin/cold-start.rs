@@ -79,7 +79,6 @@ fn resident(id: u32) -> Result<u64, Box<dyn std::error::Error>> {
     Ok(kilobytes * 1024)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }

@@ -64,8 +64,7 @@ async fn main() {
         let mut rows = BTreeMap::new();
         for Cost { function, units, .. } in costs {
             let http = f64::from(u8::from(function == "ApiFunction"));
-            // A stream's batch is one invocation too.
-            let invocations = if function == "OutboxStreamFunction" { 1.0 } else { units.batches.max(http) };
+            let invocations = units.batches.max(http);
             all.0 += units;
             all.1 += invocations;
             all.2 += http;

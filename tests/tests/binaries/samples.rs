@@ -12,7 +12,7 @@ async fn an_announcement_goes_from_the_api_to_every_channel_once() {
     assert_eq!(ask(&mut api, sample("api-recipient")).await.status, 200);
     for duplicate in [false, true] {
         let accepted = ask(&mut api, sample("api-event")).await;
-        assert_eq!((accepted.status, &accepted.body["events"][0]["duplicate"]), (202, &json!(duplicate)));
+        assert_eq!((accepted.status, &accepted.body["duplicate"]), (202, &json!(duplicate)));
     }
 
     let mut relay = start(&stack, "OutboxStreamFunction").await;
@@ -64,9 +64,8 @@ async fn an_order_is_reserved_charged_and_completed_once() {
     }
     assert_eq!(stack.column("orders", "status").await, ["COMPLETED"]);
     assert_eq!(stack.column("payments", "status").await, ["CHARGED"]);
-    let charges = stack.sent("PAYMENT").await;
-    let confirmed = charges.iter().filter(|(path, _)| path.ends_with("/confirm")).count();
-    assert_eq!(confirmed, 1, "{charges:?}");
+    let asked = stack.call(reqwest::Method::GET, "/local/sent?channel=PAYMENT", None).await;
+    assert_eq!(asked.text.matches("/confirm\"").count(), 1, "{}", asked.text);
 }
 
 /// A sample's messages, of another order than the one that they were taken from.
@@ -137,6 +136,6 @@ async fn a_function_that_misses_a_setting_says_which_and_ends() {
         let mut process = tests::lambda::Lambda::start(crate::function::binary(function), &environment).await;
         assert!(!process.ended().await.success(), "{function} without {setting}");
         let said = process.said().await;
-        assert!(said.contains(&format!("{setting} is not set")), "{function}: {said}");
+        assert!(said.contains(setting), "{function}: {said}");
     }
 }

@@ -6,6 +6,7 @@ mod authorisation;
 mod bad_input;
 mod broken_calls;
 mod consumers;
+mod costs;
 mod dead_letters;
 mod entitlements;
 mod events_in;

@@ -145,10 +145,18 @@ const OF_AWS: [(&str, &[&str], &str); 4] = [
         &["ConcurrentExecutions", "Duration", "Errors", "Invocations", "IteratorAge", "Throttles"],
         "FunctionName",
     ),
-    ("AWS/SQS", &["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible"], "QueueName"),
+    (
+        "AWS/SQS",
+        &[
+            "ApproximateAgeOfOldestMessage",
+            "ApproximateNumberOfMessagesNotVisible",
+            "ApproximateNumberOfMessagesVisible",
+        ],
+        "QueueName",
+    ),
     (
         "AWS/ApiGateway",
-        &["4xx", "5xx", "ClientError", "ConnectCount", "Count", "IntegrationError", "Latency", "MessageCount"],
+        &["4xx", "5xx", "ClientError", "ConnectCount", "Count", "ExecutionError", "Latency", "MessageCount"],
         "ApiId",
     ),
     ("AWS/DynamoDB", &["ConsumedWriteCapacityUnits"], "TableName"),

@@ -62,7 +62,7 @@ fn a_route_is_found_as_api_gateway_finds_it() {
 const LOGGED: [&str; 11] = [
     "authorizer.error",
     "error.message",
-    "error.messageString",
+    "error.message",
     "eventType",
     "integrationErrorMessage",
     "integrationLatency",
