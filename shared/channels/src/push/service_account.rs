@@ -36,7 +36,8 @@ pub(super) struct ServiceAccount {
     pub(super) project_id: Option<String>,
     client_email: String,
     key_id: Option<String>,
-    key: RsaKeyPair,
+    /// Boxed, because it is large, and the other providers are small.
+    key: Box<RsaKeyPair>,
     token_uri: String,
 }
 
@@ -59,7 +60,7 @@ impl ServiceAccount {
             return Err(wrong("JSON with an https URL as its token_uri"));
         }
         let KeyFile { project_id, client_email, private_key_id: key_id, token_uri, .. } = file;
-        Ok(Self { project_id, client_email, key_id, key, token_uri })
+        Ok(Self { project_id, client_email, key_id, key: Box::new(key), token_uri })
     }
 
     /// A JWT of the one shape that Google takes here: signing it is all that a library for JWTs would be needed for.
