@@ -23,6 +23,23 @@ use tokio::task::JoinHandle;
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The functions of the template, and the binaries that they run.
+pub const FUNCTIONS: [(&str, &str); 13] = [
+    ("ApiFunction", "api"),
+    ("DeadLettersFunction", "dead-letters"),
+    ("DeliverEmailFunction", "deliver"),
+    ("DeliverPushFunction", "deliver"),
+    ("DeliverSlackFunction", "deliver"),
+    ("DeliverSmsFunction", "deliver"),
+    ("FanoutFunction", "fanout"),
+    ("InventoryFunction", "inventory"),
+    ("LiveFunction", "live"),
+    ("OrderFunction", "order"),
+    ("OutboxStreamFunction", "outbox-stream"),
+    ("PaymentFunction", "payment"),
+    ("SweepFunction", "sweep"),
+];
+
 /// The release binaries of every function: those that `sam build` or `cargo lambda build` left in the folder which
 /// `FUNCTION_BINARIES` names, or else built when first asked for.
 pub fn binaries() -> &'static BTreeMap<String, PathBuf> {

@@ -85,8 +85,9 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, mut headers: HeaderMa
     let mut request: Value = serde_json::from_slice(&body).unwrap_or_default();
     if service.starts_with("DynamoDB_") {
         request["ReturnConsumedCapacity"] = json!("TOTAL");
-        headers.remove(header::CONTENT_LENGTH);
     }
+    // The body is written anew, here and in the answer.
+    headers.remove(header::CONTENT_LENGTH);
     let url = format!("{}{}", shared.target.trim_end_matches('/'), uri.path());
     let sent = request.to_string();
     let answered = shared.client.post(url).headers(headers).body(sent.clone()).send().await;
@@ -100,7 +101,6 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, mut headers: HeaderMa
         _ => of_stream(&answer),
     };
     *shared.units.lock().unwrap_or_else(PoisonError::into_inner).entry(caller).or_default() += units;
-    // The sum over the answer is the engine's of what it sent, which is passed on as it came.
     headers.remove(header::TRANSFER_ENCODING);
     (status, headers, bytes).into_response()
 }

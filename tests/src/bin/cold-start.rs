@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 use local::{Host, Options};
 use serde_json::Value;
-use tests::lambda::{Lambda, binaries};
+use tests::lambda::{FUNCTIONS, Lambda, binaries};
 
 /// Starts every function over and over, one process at a time, in rounds.
 #[derive(Debug, Parser)]
@@ -17,20 +17,6 @@ struct Arguments {
     #[arg(long, default_value_t = 50)]
     rounds: usize,
 }
-
-/// One function of the template per binary.
-const FUNCTIONS: [(&str, &str); 10] = [
-    ("api", "ApiFunction"),
-    ("dead-letters", "DeadLettersFunction"),
-    ("deliver", "DeliverPushFunction"),
-    ("fanout", "FanoutFunction"),
-    ("inventory", "InventoryFunction"),
-    ("live", "LiveFunction"),
-    ("order", "OrderFunction"),
-    ("outbox-stream", "OutboxStreamFunction"),
-    ("payment", "PaymentFunction"),
-    ("sweep", "SweepFunction"),
-];
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,7 +29,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut starts: BTreeMap<&str, Vec<(Duration, u64)>> = BTreeMap::new();
     for _ in 0..rounds {
-        for (name, function) in FUNCTIONS {
+        // One function of each binary: those of the channels share theirs.
+        let one_of_each: BTreeMap<&str, &str> =
+            FUNCTIONS.into_iter().map(|(function, name)| (name, function)).collect();
+        for (name, function) in one_of_each {
             let path = built.get(name).ok_or_else(|| format!("no binary {name}"))?;
             let mut process = Lambda::start(path, &environment(function)?).await;
             let start = process.until_first_poll().await;

@@ -7,24 +7,7 @@ use local::Options;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::Stack;
-use tests::lambda::{Lambda, Outcome, binaries};
-
-/// The functions of the template, and the binaries that they run.
-pub const FUNCTIONS: [(&str, &str); 13] = [
-    ("ApiFunction", "api"),
-    ("DeadLettersFunction", "dead-letters"),
-    ("DeliverEmailFunction", "deliver"),
-    ("DeliverPushFunction", "deliver"),
-    ("DeliverSlackFunction", "deliver"),
-    ("DeliverSmsFunction", "deliver"),
-    ("FanoutFunction", "fanout"),
-    ("InventoryFunction", "inventory"),
-    ("LiveFunction", "live"),
-    ("OrderFunction", "order"),
-    ("OutboxStreamFunction", "outbox-stream"),
-    ("PaymentFunction", "payment"),
-    ("SweepFunction", "sweep"),
-];
+use tests::lambda::{FUNCTIONS, Lambda, Outcome, binaries};
 
 /// A stack whose functions nobody invokes but the test.
 pub fn by_hand() -> Options {

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use tests::Stack;
+use tests::lambda::FUNCTIONS;
 
-use crate::function::{FUNCTIONS, ask, by_hand, environment, sample, start, twice};
+use crate::function::{ask, by_hand, environment, sample, start, twice};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_announcement_goes_from_the_api_to_every_channel_once() {

@@ -71,3 +71,16 @@ async fn idle_gives_up_when_it_is_told_to() {
     let busy = stack.call(Method::GET, "/local/idle?timeout=0.2", None).await;
     assert_eq!(busy.status, StatusCode::GATEWAY_TIMEOUT);
 }
+
+#[tokio::test]
+async fn a_functions_environment_is_told_to_whoever_runs_its_binary() {
+    let stack = Stack::start().await;
+    let one = stack.call(Method::GET, "/local/environment?function=SweepFunction", None).await;
+    assert!(one.text.contains("BELFRY_EVENTS_TABLE='belfry-events'\n"), "{}", one.text);
+    let all = stack.call(Method::GET, "/local/environment", None).await.json();
+    let variables = all["SweepFunction"].as_object().expect("variables");
+    assert_eq!(one.text.lines().count(), variables.len());
+    assert!(variables.contains_key("AWS_ENDPOINT_URL_DYNAMODB") && variables.contains_key("AWS_ACCESS_KEY_ID"));
+    let none = stack.call(Method::GET, "/local/environment?function=Nobody", None).await;
+    assert_eq!((none.status, none.code().as_str()), (StatusCode::NOT_FOUND, "NOT_FOUND"));
+}

@@ -1,15 +1,13 @@
 //! Alarms and the dashboard: what they look at exists. A misspelt metric is no error in CloudWatch: it never rings.
 
 use super::{TEMPLATE, deployed, each_of, parameters, text, variable};
+use crate::metrics::RecentMetrics;
 use crate::template::node::Node;
 use crate::template::scope::Scope;
 use domain::recipient::Channel;
-use runtime::Metrics;
 use runtime::metrics::{Anomalies, Consumed, Delivered, Ended, Relayed, SagaEnded};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A metric that somebody looks at: namespace, name, and its dimensions.
@@ -71,26 +69,10 @@ pub(super) fn alarmed(namespace: &str, name: &str, dimension: &str) -> BTreeSet<
     of_metric.filter_map(|metric| metric.dimensions.get(dimension).cloned()).collect()
 }
 
-/// Keeps what is written.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("unpoisoned").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// What the code emits: the name of each metric, with the names of its dimensions.
 fn emitted() -> BTreeSet<(String, BTreeSet<String>)> {
-    let kept = Kept::default();
-    let writer = kept.clone();
-    let metrics = Metrics::to_each(move || writer.clone());
+    let recent = RecentMetrics::default();
+    let metrics = recent.sink();
     metrics.command("grant", Ended::Accepted, 0);
     metrics.events_in(1, 0);
     metrics.consumed("order", &Consumed::default());
@@ -98,10 +80,8 @@ fn emitted() -> BTreeSet<(String, BTreeSet<String>)> {
     metrics.delivered("EMAIL", &Delivered::default());
     metrics.relayed("stream", &Relayed { lag: vec![Duration::from_millis(1)], ..Relayed::default() });
     metrics.anomalies(&Anomalies::default());
-    let lines = String::from_utf8(kept.0.lock().expect("unpoisoned").clone()).expect("text");
     let mut all = BTreeSet::new();
-    for line in lines.lines() {
-        let line: Json = serde_json::from_str(line).expect("json");
+    for line in recent.lines() {
         for directive in line["_aws"]["CloudWatchMetrics"].as_array().expect("directives") {
             for dimensions in directive["Dimensions"].as_array().expect("sets") {
                 let names = dimensions.as_array().expect("names").iter();
