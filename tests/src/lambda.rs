@@ -196,6 +196,11 @@ impl Lambda {
         tokio::time::timeout(PATIENCE, self.process.wait()).await.expect("it ends").expect("its status")
     }
 
+    /// Kills the process on the spot.
+    pub async fn kill(mut self) {
+        self.process.kill().await.expect("it was running");
+    }
+
     /// Waits for a process that ends by itself.
     pub async fn ended(&mut self) -> ExitStatus {
         tokio::time::timeout(PATIENCE, self.process.wait()).await.expect("it ends").expect("its status")

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
@@ -22,6 +23,10 @@ pub enum Fault {
     InProgress,
     /// Throttled.
     Throttled,
+    /// A provider has had too many requests.
+    TooMany,
+    /// A payment provider is at a request with the same key.
+    InUse,
     /// DynamoDB has an internal error.
     Internal,
     /// The first message of a batch is not taken, the others are.
@@ -75,6 +80,8 @@ impl Shared {
 #[derive(Debug, Default)]
 struct Counts {
     calls: HashMap<String, usize>,
+    /// Every call since somebody asked, in order.
+    recorded: Vec<(Instant, String)>,
     plans: Vec<Plan>,
     /// How many calls of an operation have been passed on and are not answered.
     passed_on: HashMap<String, usize>,
@@ -168,6 +175,11 @@ impl Proxy {
         state.calls.get(operation).copied().unwrap_or_default()
     }
 
+    /// Every call since the last time that somebody asked: when it came, and its operation.
+    pub fn take_recorded(&self) -> Vec<(Instant, String)> {
+        std::mem::take(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).recorded)
+    }
+
     /// How often these operations were called since the last time that somebody asked.
     pub fn take_calls(&self, operations: &[&str]) -> usize {
         let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,12 +188,19 @@ impl Proxy {
 }
 
 /// An operation is named by the target that AWS's JSON protocols put into a header; elsewhere by its path, see [`named`].
-async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn pass(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
     let operation = target.and_then(|target| target.rsplit('.').next()).unwrap_or_else(|| named(uri.path())).to_owned();
     let fault = {
         let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state.calls.entry(operation.clone()).or_default() += 1;
+        state.recorded.push((Instant::now(), operation.clone()));
         let text = std::str::from_utf8(&body).unwrap_or_default();
         let is_meant =
             |plan: &&mut Plan| plan.operation == operation && plan.texts.iter().all(|part| text.contains(part));
@@ -194,26 +213,34 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, b
     match fault {
         None | Some(Fault::None) => {
             let _passed_on = PassedOn { shared: &shared, operation: &operation };
-            forward(&shared, &uri, headers, body).await
+            forward(&shared, (method, &uri), headers, body).await
         }
         Some(Fault::AnswerLost) => {
-            forward(&shared, &uri, headers, body).await;
+            forward(&shared, (method, &uri), headers, body).await;
             broken()
         }
         Some(Fault::NotSent) => broken(),
         Some(fault @ (Fault::HeldBefore | Fault::HeldStill)) => {
             shared.hold(&operation, fault).await;
-            forward(&shared, &uri, headers, body).await
+            forward(&shared, (method, &uri), headers, body).await
         }
         Some(Fault::HeldAfter) => {
-            let answer = forward(&shared, &uri, headers, body).await;
+            let answer = forward(&shared, (method, &uri), headers, body).await;
             shared.hold(&operation, Fault::HeldAfter).await;
             answer
         }
-        Some(fault @ (Fault::PartlyAway | Fault::PartlyRefused)) => partly(&shared, &uri, headers, &body, fault).await,
-        Some(Fault::Conflict) => cancelled(&body),
+        Some(fault @ (Fault::PartlyAway | Fault::PartlyRefused)) => {
+            partly(&shared, (method, &uri), headers, &body, fault).await
+        }
+        Some(Fault::Conflict) if operation.starts_with("Transact") => cancelled(&body),
+        Some(Fault::Conflict) => error(400, "TransactionConflictException", json!({})),
         Some(Fault::InProgress) => error(400, "TransactionInProgressException", json!({})),
         Some(Fault::Throttled) => error(400, "ThrottlingException", json!({})),
+        Some(Fault::TooMany) => (StatusCode::TOO_MANY_REQUESTS, axum::Json(json!({}))).into_response(),
+        Some(Fault::InUse) => {
+            let problem = json!({"error": {"type": "idempotency_error", "message": "injected"}});
+            (StatusCode::CONFLICT, axum::Json(problem)).into_response()
+        }
         Some(Fault::Internal) => error(500, "InternalServerError", json!({})),
     }
 }
@@ -239,9 +266,10 @@ fn named(path: &str) -> &str {
     verb.map_or(path, |(_, verb)| verb)
 }
 
-async fn forward(shared: &Shared, uri: &Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let target = format!("{}{}", shared.target.trim_end_matches('/'), uri.path());
-    let answered = shared.client.post(target).headers(headers).body(body).send().await;
+async fn forward(shared: &Shared, (method, uri): (Method, &Uri), headers: HeaderMap, body: Bytes) -> Response {
+    let path = uri.path_and_query().map_or(uri.path(), |path| path.as_str());
+    let target = format!("{}{path}", shared.target.trim_end_matches('/'));
+    let answered = shared.client.request(method, target).headers(headers).body(body).send().await;
     let Ok(answered) = answered else { return StatusCode::BAD_GATEWAY.into_response() };
     let (status, headers) = (answered.status(), answered.headers().clone());
     let bytes = answered.bytes().await.unwrap_or_default();
@@ -249,7 +277,7 @@ async fn forward(shared: &Shared, uri: &Uri, headers: HeaderMap, body: Bytes) ->
 }
 
 /// A batch of which the first message does not get through.
-async fn partly(shared: &Shared, uri: &Uri, mut headers: HeaderMap, body: &[u8], fault: Fault) -> Response {
+async fn partly(shared: &Shared, to: (Method, &Uri), mut headers: HeaderMap, body: &[u8], fault: Fault) -> Response {
     let mut request: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(first) = request["Entries"].as_array_mut().filter(|entries| !entries.is_empty()).map(|all| all.remove(0))
     else {
@@ -262,7 +290,7 @@ async fn partly(shared: &Shared, uri: &Uri, mut headers: HeaderMap, body: &[u8],
     let answered = if request["Entries"].as_array().is_some_and(Vec::is_empty) {
         json!({"Successful": []})
     } else {
-        let response = forward(shared, uri, headers, request.to_string().into()).await;
+        let response = forward(shared, to, headers, request.to_string().into()).await;
         let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     };

@@ -1,9 +1,13 @@
-//! The transaction: one `TransactWriteItems`, answered with `Committed` or `Raced`.
+//! The transaction: one `TransactWriteItems`, answered with `Committed` or `Raced`. One write alone is a plain put or
+//! update under the same condition: all or nothing as well, for half the write units.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
 use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
     TransactWriteItem, Update,
@@ -209,18 +213,72 @@ impl Ledger {
         .await
     }
 
-    /// Writes all or nothing. One round trip, two write units per item and KiB.
+    /// Writes all or nothing. One round trip, two write units per item and KiB; one for an item alone.
     pub async fn commit(&self, writes: &[Write]) -> Result<Outcome, LedgerError> {
         self.attempt(|| async {
             let now = Time::now();
-            let items = writes.iter().map(|write| write.at(now)).collect();
-            match self.client.transact_write_items().set_transact_items(Some(items)).send().await {
-                Ok(_) => Fate::Done(Outcome::Committed),
-                Err(error) => outcome_of(writes, &error),
+            match writes {
+                [write] => match write.at(now) {
+                    TransactWriteItem { put: Some(put), .. } => self.put_alone(&write.key, put).await,
+                    TransactWriteItem { update: Some(update), .. } => self.update_alone(&write.key, update).await,
+                    other => self.together(writes, vec![other]).await,
+                },
+                _ => self.together(writes, writes.iter().map(|write| write.at(now)).collect()).await,
             }
         })
         .await
     }
+
+    async fn together(&self, writes: &[Write], items: Vec<TransactWriteItem>) -> Fate<Outcome> {
+        match self.client.transact_write_items().set_transact_items(Some(items)).send().await {
+            Ok(_) => Fate::Done(Outcome::Committed),
+            Err(error) => outcome_of(writes, &error),
+        }
+    }
+
+    async fn put_alone(&self, key: &Key, put: Put) -> Fate<Outcome> {
+        let request = self
+            .client
+            .put_item()
+            .table_name(put.table_name)
+            .set_item(Some(put.item))
+            .set_condition_expression(put.condition_expression)
+            .set_expression_attribute_names(put.expression_attribute_names)
+            .set_expression_attribute_values(put.expression_attribute_values)
+            .set_return_values_on_condition_check_failure(put.return_values_on_condition_check_failure);
+        match request.send().await {
+            Ok(_) => Fate::Done(Outcome::Committed),
+            Err(error) => match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(failed)) => lost_to(key, failed),
+                _ => fate(&error),
+            },
+        }
+    }
+
+    async fn update_alone(&self, key: &Key, update: Update) -> Fate<Outcome> {
+        let request = self
+            .client
+            .update_item()
+            .table_name(update.table_name)
+            .set_key(Some(update.key))
+            .update_expression(update.update_expression)
+            .set_condition_expression(update.condition_expression)
+            .set_expression_attribute_names(update.expression_attribute_names)
+            .set_expression_attribute_values(update.expression_attribute_values)
+            .set_return_values_on_condition_check_failure(update.return_values_on_condition_check_failure);
+        match request.send().await {
+            Ok(_) => Fate::Done(Outcome::Committed),
+            Err(error) => match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(failed)) => lost_to(key, failed),
+                _ => fate(&error),
+            },
+        }
+    }
+}
+
+/// The condition of a write alone failed.
+fn lost_to(key: &Key, failed: &ConditionalCheckFailedException) -> Fate<Outcome> {
+    Fate::Done(Outcome::Raced(Raced { standing: vec![(key.clone(), failed.item().cloned())] }))
 }
 
 fn outcome_of<R: std::fmt::Debug + 'static>(

@@ -249,7 +249,7 @@ async fn a_consumer_that_cannot_reach_the_dead_letters_leaves_the_message_to_its
     let settings = [("BELFRY_BACKOFF_BASE".to_owned(), "1ms".to_owned())].into();
     let stack = Stack::behind_a_proxy_with(Options { settings, ..Options::default() }).await;
     // Poison: every receive tries to write the dead letter and fails, five times; then the redrive policy takes it.
-    stack.proxy().break_next("TransactWriteItems", &[Fault::Throttled; 40]);
+    stack.proxy().break_next("PutItem", &[Fault::Throttled; 40]);
     stack.inject("fanout-customer", "poison").await;
     stack.idle().await;
     let all = letters(&stack.operator().await, "").await;

@@ -305,7 +305,7 @@ async fn crowd(stack: &Stack) {
 async fn a_broken_call_of_any_service_moves_stock_and_money_once() {
     for (call, text) in [
         ("TransactWriteItems", "OrderValidated"),
-        ("TransactWriteItems", "INTENDED"),
+        ("PutItem", "INTENDED"),
         ("TransactWriteItems", "OrderPaid"),
         ("TransactWriteItems", "OrderCompleted"),
         ("TransactWriteItems", "StockSold"),

@@ -327,11 +327,11 @@ async fn a_sweeper_that_comes_too_late_leaves_a_fresh_claim_alone() {
         let swept = stack.sweep_for("sends").await;
         assert_eq!(swept, 0, "it is somebody's by now");
         // Whose it is, records it.
-        stack.proxy().release("TransactWriteItems");
+        stack.proxy().release("PutItem");
     };
     let quick = async {
         stack.proxy().held().await;
-        stack.proxy().break_next_with("TransactWriteItems", "sent_at", &[Fault::HeldBefore]);
+        stack.proxy().break_next_with("PutItem", "sent_at", &[Fault::HeldBefore]);
         assert_eq!(stack.sweep_for("sends").await, 1);
         stack.proxy().held().await;
         assert_eq!(stack.column("sends", "status").await, ["PROCESSING"]);
@@ -350,7 +350,7 @@ async fn of_two_workers_that_read_the_same_send_one_claims_it() {
     let mut event = announcement("e", "u", "t");
     event["payload"]["channels"] = json!(["EMAIL"]);
     // One has read it and is slow to claim it.
-    stack.proxy().break_next_with("TransactWriteItems", "PROCESSING", &[Fault::HeldBefore]);
+    stack.proxy().break_next_with("PutItem", "PROCESSING", &[Fault::HeldBefore]);
     stack.source().await.hand_in(&event).await;
     stack.proxy().held().await;
     assert_eq!(stack.sweep_for("sends").await, 1, "a message for another one");
@@ -360,7 +360,7 @@ async fn of_two_workers_that_read_the_same_send_one_claims_it() {
         }
     };
     tokio::time::timeout(Duration::from_secs(60), sent).await.expect("the other one sends it");
-    stack.proxy().release("TransactWriteItems");
+    stack.proxy().release("PutItem");
     stack.idle().await;
     assert_eq!(outcomes(&stack.sent("EMAIL").await), ["accepted"]);
     let send = send(&stack, "EMAIL").await;
@@ -383,9 +383,7 @@ async fn a_token_that_has_it_is_not_asked_again_for_the_others_sake() {
 #[tokio::test]
 async fn a_broken_answer_of_the_ledger_tells_nobody_twice() {
     // Each call that a delivery makes, broken once: not made, or made and its answer lost.
-    for (call, table) in
-        [("BatchGetItem", "belfry-sends"), ("TransactWriteItems", "PROCESSING"), ("TransactWriteItems", "sent_at")]
-    {
+    for (call, table) in [("BatchGetItem", "belfry-sends"), ("PutItem", "PROCESSING"), ("PutItem", "sent_at")] {
         for fault in [Fault::NotSent, Fault::AnswerLost] {
             let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
             customer(&stack).await;

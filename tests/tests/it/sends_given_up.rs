@@ -62,7 +62,7 @@ async fn an_outcome_is_recorded_by_its_claim_however_long_the_ledger_is_away() {
     let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
     customer(&stack).await;
     // More than the ledger's own patience, twice.
-    stack.proxy().break_next_with("TransactWriteItems", "sent_at", &[Fault::Throttled; 20]);
+    stack.proxy().break_next_with("PutItem", "sent_at", &[Fault::Throttled; 20]);
     announce(&stack, "e", &["EMAIL"]).await;
     assert_eq!(stack.proxy().unmet(), 0);
     assert_eq!(outcomes(&stack.sent("EMAIL").await), ["accepted"]);
@@ -82,7 +82,7 @@ async fn a_redriven_order_that_dies_opens_its_dead_letter_again() {
     stack.idle().await;
     assert_eq!(open_letters(&stack).await, std::slice::from_ref(&letter));
     // No receive can claim the send, and the queue gives the order up.
-    stack.proxy().break_next_with("TransactWriteItems", "PROCESSING", &[Fault::Throttled; 40]);
+    stack.proxy().break_next_with("PutItem", "PROCESSING", &[Fault::Throttled; 40]);
     redrive(&stack, &letter).await;
     stack.proxy().mend();
     let open = open_letters(&stack).await;

@@ -8,7 +8,7 @@ use crate::announced::{IMPATIENT, killed_at, one_each};
 use crate::belfry::{Belfry, call};
 use crate::world::{Point, World};
 
-const LETTER_WRITTEN: Point = Point::new("TransactWriteItems", "belfry-dead-letters", 1);
+const LETTER_WRITTEN: Point = Point::new("PutItem", "belfry-dead-letters", 1);
 
 const GIVING_UP: [Point; 3] = [
     Point::new("GetItem", "belfry-processed", 1),
@@ -17,15 +17,13 @@ const GIVING_UP: [Point; 3] = [
 ];
 
 /// Of a message that cannot be read there is no mark to look for.
-const POISON: [Point; 2] = [
-    Point::new("TransactWriteItems", "belfry-dead-letters", 0),
-    Point::new("DeleteMessageBatch", "belfry-fanout-customer", 0),
-];
+const POISON: [Point; 2] =
+    [Point::new("PutItem", "belfry-dead-letters", 0), Point::new("DeleteMessageBatch", "belfry-fanout-customer", 0)];
 
 const REDRIVE: [Point; 4] = [
     Point::new("GetItem", "belfry-dead-letters", 1),
     Point::new("SendMessage", "belfry-fanout-customer", 1),
-    Point::new("TransactWriteItems", "redrives#", 1),
+    Point::new("PutItem", "redrives#", 1),
     Point::new("DeleteMessageBatch", "belfry-redrives", 0),
 ];
 
@@ -34,7 +32,7 @@ const REDRIVE_JOB: [Point; 4] = [
     Point::new("Query", "listed", 5),
     Point::new("BatchGetItem", "belfry-dead-letters", 0),
     Point::new("TransactWriteItems", "DeadLetterRedriven", 1),
-    Point::new("TransactWriteItems", "redrives#", 0),
+    Point::new("PutItem", "redrives#", 0),
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ const POINTS: [Point; 10] = [
     Point::new("TransactWriteItems", "OrderValidated", 0),
     Point::new("DeleteMessageBatch", "belfry-inventory", 0),
     Point::new("/v1/payment_intents", "", 0),
-    Point::new("TransactWriteItems", "INTENDED", 0),
+    Point::new("PutItem", "INTENDED", 0),
     Point::new("confirm", "", 0),
     Point::new("TransactWriteItems", "OrderPaid", 0),
     Point::new("DeleteMessageBatch", "belfry-payment", 0),
@@ -28,7 +28,7 @@ const POINTS: [Point; 10] = [
 /// Where the charge is under way: a cancel that comes then meets it.
 const CHARGING: [Point; 4] = [
     Point::new("/v1/payment_intents", "", 0),
-    Point::new("TransactWriteItems", "INTENDED", 0),
+    Point::new("PutItem", "INTENDED", 0),
     Point::new("confirm", "", 0),
     Point::new("TransactWriteItems", "OrderPaid", 0),
 ];

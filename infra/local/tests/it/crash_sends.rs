@@ -142,7 +142,7 @@ impl World {
         match call {
             Call::Queued => self.break_next("SendMessageBatch", &[&queue, &caught], &once),
             Call::Read => self.break_next("BatchGetItem", &["belfry-sends", &place, &caught], &once),
-            Call::Claimed => self.break_next("TransactWriteItems", &["PROCESSING", &place, &caught], &once),
+            Call::Claimed => self.break_next("PutItem", &["PROCESSING", &place, &caught], &once),
             Call::Sent => {
                 let operation = match channel {
                     Target::Sms => "SendTextMessage",
@@ -151,7 +151,7 @@ impl World {
                 };
                 self.break_next(operation, &[&address(&caught, channel)], &once);
             }
-            Call::Recorded => self.break_next("TransactWriteItems", &["sent_at", &place, &caught], &once),
+            Call::Recorded => self.break_next("PutItem", &["sent_at", &place, &caught], &once),
             Call::Deleted => self.break_next("DeleteMessageBatch", &[&queue], &[fault; 20]),
         }
     }
@@ -187,7 +187,7 @@ async fn what_a_dead_worker_held_is_found_by_the_sweeper_alone() {
     let world = World::new("swept".to_owned(), &template, &settings).await;
     let host = world.host().await;
     world.employ(&host, PEOPLE).await;
-    world.break_next("TransactWriteItems", &["PROCESSING"], &[Fault::HeldAfter; 100]);
+    world.break_next("PutItem", &["PROCESSING"], &[Fault::HeldAfter; 100]);
     world.announce_to_staff(&host).await;
     let all = PEOPLE * CHANNELS.len();
     let all_claimed = |sends: &[Stored]| sends.len() == all && sends.iter().all(|send| send.status == "PROCESSING");

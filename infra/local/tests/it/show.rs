@@ -32,7 +32,7 @@ async fn twenty_five_staff_hear_of_a_reservation_once_whatever_comes_twice_and_w
     // Dies with some sent and the others about to be claimed, while everything comes again.
     let host = world.host().await;
     let claims = [vec![Fault::None; 30], vec![Fault::HeldBefore; 1_000]].concat();
-    world.break_next("TransactWriteItems", &["PROCESSING", "RESTAURANT_USER"], &claims);
+    world.break_next("PutItem", &["PROCESSING", "RESTAURANT_USER"], &claims);
     let event_id = world.rows("events", ["event_id"]).await.remove(0)[0].clone();
     tokio::select! {
         () = world.redeliver_without_end(&host, &event_id) => {}
@@ -40,7 +40,7 @@ async fn twenty_five_staff_hear_of_a_reservation_once_whatever_comes_twice_and_w
     }
     // Every claim from here on is held, so that what is under way comes to its end.
     let no_more_claims = async {
-        while world.dynamodb.under_way("TransactWriteItems") > 0 {
+        while world.dynamodb.under_way("PutItem") > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -163,7 +163,7 @@ pub async fn consumers() -> Stack {
     let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
     for queue in CONSUMED {
         // It cannot write the dead letter, and comes back.
-        stack.proxy().break_next_with("TransactWriteItems", queue, &[Fault::Throttled; 8]);
+        stack.proxy().break_next_with("PutItem", queue, &[Fault::Throttled; 8]);
         stack.inject(queue, &nonsense(&format!("n-{queue}"))).await;
         stack.idle().await;
         assert_eq!(stack.proxy().unmet(), 0, "{queue}");
@@ -220,7 +220,7 @@ pub async fn sends() -> Stack {
     let stack = Stack::behind_a_proxy_with(options).await;
     for channel in CHANNELS {
         everybody(&stack).await;
-        stack.proxy().break_next_with("TransactWriteItems", "sent_at", &[Fault::AnswerLost]);
+        stack.proxy().break_next_with("PutItem", "sent_at", &[Fault::AnswerLost]);
         announce(&stack, &format!("lost-{channel}"), channel).await;
         stack.proxy().break_next_with("BatchGetItem", "belfry-sends", &[Fault::Throttled; 8]);
         announce(&stack, &format!("late-{channel}"), channel).await;

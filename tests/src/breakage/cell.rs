@@ -1,0 +1,195 @@
+//! One cell: a use case with one call broken, repeated until it is done, and what it left.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Break, Call, Effects, Scene, Service, Unknown, UseCase};
+use crate::lambda::{Lambda, Outcome};
+
+/// How often a caller repeats, or a queue delivers, before it is given up as not coming to an end.
+const MOST: usize = 80;
+/// What a caller waits before it repeats: what a killed worker holds is free again within some of these.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What came of breaking one call.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// How many effects there should be in all.
+    pub expected: i64,
+    /// How many there are.
+    pub seen: i64,
+    /// Whether that is right.
+    pub verdict: Verdict,
+}
+
+/// Whether a broken run left what it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Exactly what an unbroken run leaves.
+    Right,
+    /// What the channel's setting says for an outcome that nobody can know.
+    AsSet(Unknown),
+    /// Something else.
+    Wrong(Vec<String>),
+}
+
+/// Runs a use case unbroken, twice as AWS may: which calls the first run makes, and what both leave.
+pub async fn recorded(use_case: &UseCase) -> Result<(Vec<Call>, Effects), String> {
+    let scene = Scene::set().await;
+    let event = (use_case.prepare)(&scene).await;
+    scene.take_calls();
+    let mut process = scene.start(use_case.function).await;
+    let first = process.invoke(event.clone()).await;
+    let calls = scene.take_calls();
+    let again = process.invoke(event).await;
+    for outcome in [&first, &again] {
+        if !is_done(outcome) {
+            return Err(format!("{}: unbroken, it gave {outcome:?}", use_case.name));
+        }
+    }
+    let left = scene.effects().await;
+    scene.strike().await;
+    let missing = use_case.leaves.iter().find(|(name, count)| usize::try_from(left.of(name)) != Ok(*count));
+    match missing {
+        Some((name, count)) => Err(format!("{}: {name} are not {count} of {left:?}", use_case.name)),
+        None => Ok((calls, left)),
+    }
+}
+
+/// Breaks one call of a use case; nothing where it cannot be broken so.
+pub async fn played(
+    use_case: &UseCase,
+    calls: &[Call],
+    index: usize,
+    broken: Break,
+    expected: &Effects,
+) -> Option<Cell> {
+    let call = &calls[index];
+    let fault = broken.fault(call)?;
+    let scene = Scene::set().await;
+    let event = (use_case.prepare)(&scene).await;
+    scene.take_calls();
+    scene.plan(call, fault);
+    let mut problems = Vec::new();
+    let (process, first) = until_done(&scene, use_case, &event, broken.kills()).await;
+    match first {
+        None => problems.push("never done".to_owned()),
+        Some(first) => problems.extend(not_the_same(&first, process, event.clone()).await),
+    }
+    if scene.unmet() > 0 {
+        problems.push("the call was not made".to_owned());
+    }
+    let mut seen = scene.effects().await;
+    // What a sweeper that was killed had claimed is the next one's in a second.
+    for _ in 0..MOST {
+        if use_case.function != "SweepFunction" || seen == *expected {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        let _ = scene.start(use_case.function).await.invoke(event.clone()).await;
+        seen = scene.effects().await;
+    }
+    scene.strike().await;
+    problems.extend(seen.differences(expected));
+    let verdict = match problems.is_empty() {
+        true => Verdict::Right,
+        false => match use_case.unknown.filter(|unknown| is_unknown(calls, index, broken, *unknown)) {
+            Some(unknown) if is_as_set(unknown, &seen, expected) => Verdict::AsSet(unknown),
+            _ => Verdict::Wrong(problems),
+        },
+    };
+    Some(Cell { expected: expected.total(), seen: seen.total(), verdict })
+}
+
+/// Invokes a function until it has done its work, in a new process where one was killed.
+async fn until_done(scene: &Scene, use_case: &UseCase, event: &Value, kills: bool) -> (Lambda, Option<Outcome>) {
+    let mut process = scene.start(use_case.function).await;
+    let mut killed = !kills;
+    for delivery in 1..=MOST {
+        let event = delivered(event, delivery);
+        let outcome = tokio::select! {
+            outcome = process.invoke(event) => outcome,
+            () = scene.held(), if !killed => {
+                killed = true;
+                process.kill().await;
+                scene.mend();
+                process = scene.start(use_case.function).await;
+                continue;
+            }
+        };
+        if is_done(&outcome) {
+            return (process, Some(outcome));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    (process, None)
+}
+
+/// The event as it is delivered that time: a message says how often it came.
+fn delivered(event: &Value, delivery: usize) -> Value {
+    let mut event = event.clone();
+    for record in event["Records"].as_array_mut().into_iter().flatten() {
+        if record["eventSource"] == "aws:sqs" {
+            // Not so often that it is given up: what is tested here is what comes before that.
+            record["attributes"]["ApproximateReceiveCount"] = json!(delivery.min(3).to_string());
+        }
+    }
+    event
+}
+
+/// Done: an answer that a caller would not repeat for, or a batch of which nothing has to come again.
+fn is_done(outcome: &Outcome) -> bool {
+    let Outcome::Answered(answer) = outcome else { return false };
+    match answer["statusCode"].as_u64() {
+        Some(status) => status < 500,
+        None => answer["batchItemFailures"].as_array().is_none_or(Vec::is_empty),
+    }
+}
+
+/// A request that is repeated once more has the same answer, byte for byte.
+async fn not_the_same(first: &Outcome, mut process: Lambda, event: Value) -> Option<String> {
+    let again = process.invoke(event).await;
+    let part = |outcome: &Outcome, name: &str| match outcome {
+        Outcome::Answered(answer) => answer[name].clone(),
+        _ => Value::Null,
+    };
+    let differs = |name| part(first, name) != part(&again, name);
+    (differs("statusCode") || differs("body")).then(|| format!("answers differ: {first:?} and {again:?}"))
+}
+
+/// Whether nobody can know what a provider did that takes no key: it was asked, and whoever asked it is dead or has no
+/// answer. Where it is held, a dead worker is enough: who claims a send may have handed it over.
+fn is_unknown(calls: &[Call], index: usize, broken: Break, unknown: Unknown) -> bool {
+    let first = |service| calls.iter().position(|call| call.service == service);
+    let is_write = |call: &Call| call.service == Service::DynamoDb && !call.is_read();
+    let claim = calls.iter().position(is_write);
+    let record = calls.iter().rposition(is_write);
+    let is_asked = calls[index].service == Service::Provider;
+    match unknown {
+        Unknown::Resent => {
+            (is_asked && matches!(broken, Break::KilledAfter | Break::AnswerLost))
+                || (record == Some(index) && broken == Break::KilledBefore)
+        }
+        Unknown::Held => {
+            let asked = first(Service::Provider);
+            (claim == Some(index) && claim < asked && broken == Break::KilledAfter)
+                || (is_asked && (broken.kills() || broken == Break::AnswerLost))
+                || (record == Some(index) && broken == Break::KilledBefore)
+        }
+    }
+}
+
+/// Whether exactly that is left which the channel's setting says.
+fn is_as_set(unknown: Unknown, seen: &Effects, expected: &Effects) -> bool {
+    let channel = ["EMAIL", "SMS", "PUSH", "SLACK"].into_iter().find(|channel| expected.of(channel) > 0);
+    let Some(channel) = channel else { return false };
+    match unknown {
+        Unknown::Resent => *seen == expected.with(channel, 2),
+        Unknown::Held => {
+            let held = expected.with("sends SENT", expected.of("sends SENT") - 1).with("sends UNCERTAIN", 1);
+            let held = held.with("dead-letters OPEN", 1);
+            [0, 1].into_iter().any(|times| *seen == held.with(channel, times))
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The scene of one run: engines and providers that stay, proxies in front of them, and functions as processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use local::Options;
+use providers::{Outcome, Providers};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Call, Effects, Service};
+use crate::lambda::{FUNCTIONS, Lambda, binaries};
+use crate::{Caller, Fault, Proxy, Stack};
+
+/// Waits that a person has and a test has not.
+const SETTINGS: [(&str, &str); 7] = [
+    ("BELFRY_BACKOFF_BASE", "1ms"),
+    ("BELFRY_BACKOFF_MAX", "50ms"),
+    ("BELFRY_PROVIDER_TIME_LIMIT", "1s"),
+    ("BELFRY_SEND_LEASE", "2s"),
+    ("BELFRY_OUTBOX_GRACE", "0s"),
+    ("BELFRY_OUTBOX_LEASE", "1s"),
+    ("BELFRY_ORDER_DEADLINE", "1s"),
+];
+
+/// How long an order may stand still.
+pub const ORDER_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Who reads which queue, as far as a scene has to go on by itself.
+const READERS: [(&str, &str); 11] = [
+    ("fanout-customer", "FanoutFunction"),
+    ("fanout-restaurant-user", "FanoutFunction"),
+    ("fanout-agency-user", "FanoutFunction"),
+    ("fanout-admin-user", "FanoutFunction"),
+    ("inventory", "InventoryFunction"),
+    ("payment", "PaymentFunction"),
+    ("order", "OrderFunction"),
+    ("deliver-email", "DeliverEmailFunction"),
+    ("deliver-sms", "DeliverSmsFunction"),
+    ("deliver-push", "DeliverPushFunction"),
+    ("deliver-slack", "DeliverSlackFunction"),
+];
+
+/// How often the scene goes on before it is clear that a message will not come.
+const MOST: usize = 20;
+
+/// One scene.
+pub struct Scene {
+    stack: Stack,
+    outside: Proxy,
+    providers: Providers,
+    /// The messages that the functions under test were invoked with.
+    taken: Mutex<BTreeSet<String>>,
+}
+
+impl Scene {
+    /// Sets the scene: a stack of its own, in which nothing happens by itself.
+    pub async fn set() -> Self {
+        let providers = Providers::new();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(providers.clone().serve(listener, std::future::pending()));
+        let outside = Proxy::start(&url).await;
+        let mut settings: BTreeMap<String, String> = local::providers_at(outside.url());
+        settings.extend(SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let stack = Stack::behind_a_proxy_with(Options { settings, by_hand: true, ..Options::default() }).await;
+        Self { stack, outside, providers, taken: Mutex::default() }
+    }
+
+    /// The stack, for what comes before a use case.
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// The providers.
+    pub fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
+    /// Starts a function's release binary.
+    pub async fn start(&self, function: &str) -> Lambda {
+        let (_, name) = FUNCTIONS.iter().find(|(logical_id, _)| *logical_id == function).expect("a function");
+        let mut all = self.stack.call(Method::GET, "/local/environment", None).await.json();
+        let environment = serde_json::from_value(all[function].take()).expect("its environment");
+        Lambda::start(binaries().get(*name).unwrap_or_else(|| panic!("no binary {name}")), &environment).await
+    }
+
+    fn proxies(&self) -> [(Service, &Proxy); 3] {
+        [
+            (Service::DynamoDb, self.stack.proxy()),
+            (Service::Sqs, self.stack.sqs_proxy()),
+            (Service::Provider, &self.outside),
+        ]
+    }
+
+    /// The calls since the last time, in order.
+    pub fn take_calls(&self) -> Vec<Call> {
+        let mut recorded: Vec<_> = Vec::new();
+        for (service, proxy) in self.proxies() {
+            recorded.extend(proxy.take_recorded().into_iter().map(|(at, operation)| (at, service, operation)));
+        }
+        recorded.sort();
+        let mut before: BTreeMap<(Service, String), usize> = BTreeMap::new();
+        let numbered = recorded.into_iter().map(|(_, service, operation)| {
+            let count = before.entry((service, operation.clone())).or_default();
+            *count += 1;
+            Call { service, operation, before: *count - 1 }
+        });
+        numbered.collect()
+    }
+
+    /// Plans what happens to a call.
+    pub fn plan(&self, call: &Call, fault: Fault) {
+        let meant = self.proxies().into_iter().filter(|(service, _)| *service == call.service);
+        for (_, proxy) in meant {
+            proxy.break_after(&call.operation, call.before, fault);
+        }
+    }
+
+    /// How many faults were not met.
+    pub fn unmet(&self) -> usize {
+        self.proxies().into_iter().map(|(_, proxy)| proxy.unmet()).sum()
+    }
+
+    /// Returns when a call is held.
+    pub async fn held(&self) {
+        tokio::select! {
+            () = self.stack.proxy().held() => {}
+            () = self.stack.sqs_proxy().held() => {}
+            () = self.outside.held() => {}
+        }
+    }
+
+    /// Breaks nothing any more.
+    pub fn mend(&self) {
+        for (_, proxy) in self.proxies() {
+            proxy.mend();
+        }
+    }
+
+    /// Goes on until a message lies in this queue, and takes it: the event that its function is invoked with.
+    pub async fn message(&self, queue: &str) -> Value {
+        for _ in 0..MOST {
+            let messages = self.receive(queue).await;
+            if !messages.is_empty() {
+                let ids = messages.iter().filter_map(|message| message.message_id.clone());
+                self.taken.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+                return self.event(queue, &messages);
+            }
+            self.stack.sweep().await;
+            self.stack.sweep_for("sends").await;
+            for (other, function) in READERS.into_iter().filter(|(other, _)| *other != queue) {
+                self.work(other, function).await;
+            }
+        }
+        panic!("nothing comes to {queue}");
+    }
+
+    /// Has the host's own functions do what lies in a queue.
+    async fn work(&self, queue: &str, function: &str) {
+        let messages = self.receive(queue).await;
+        if messages.is_empty() {
+            return;
+        }
+        self.invoke(function, self.event(queue, &messages)).await;
+        let (sqs, url) = (self.stack.sqs().await, self.stack.queue_url(queue).await);
+        for message in messages {
+            let delete = sqs.delete_message().queue_url(&url).set_receipt_handle(message.receipt_handle);
+            delete.send().await.expect("the message can be deleted");
+        }
+    }
+
+    /// Has one of the host's own functions do its work.
+    pub async fn invoke(&self, function: &str, event: Value) {
+        let response = self.ask_function(function, event).await;
+        assert_eq!(response["batchItemFailures"], json!([]), "{function}: {response}");
+    }
+
+    /// What one of the host's own functions answers.
+    pub async fn ask_function(&self, function: &str, event: Value) -> Value {
+        let body = json!({"function": function, "event": event});
+        let mut answer = self.stack.call(Method::POST, "/local/invoke", Some(body)).await.json();
+        assert!(answer["error"].is_null(), "{function}: {answer}");
+        answer["response"].take()
+    }
+
+    async fn receive(&self, queue: &str) -> Vec<Message> {
+        let url = self.stack.queue_url(queue).await;
+        let sqs = self.stack.sqs().await;
+        let asked = sqs.receive_message().queue_url(url).max_number_of_messages(10).message_attribute_names("All");
+        let asked = asked.message_system_attribute_names(MessageSystemAttributeName::All).wait_time_seconds(0);
+        asked.send().await.expect("the queue is there").messages.unwrap_or_default()
+    }
+
+    /// The messages of a queue as Lambda hands them over.
+    fn event(&self, queue: &str, messages: &[Message]) -> Value {
+        let record = |message: &Message| {
+            let attributes = message.message_attributes.iter().flatten().map(|(name, value)| {
+                (name.clone(), json!({"stringValue": value.string_value, "dataType": value.data_type}))
+            });
+            let system = message.attributes.iter().flatten();
+            let system = system.map(|(name, value)| (name.as_str().to_owned(), json!(value)));
+            json!({
+                "messageId": message.message_id,
+                "receiptHandle": message.receipt_handle,
+                "body": message.body,
+                "attributes": system.collect::<serde_json::Map<_, _>>(),
+                "messageAttributes": attributes.collect::<serde_json::Map<_, _>>(),
+                "eventSource": "aws:sqs",
+                "eventSourceARN": format!("arn:aws:sqs:us-east-1:000000000000:belfry-{queue}"),
+                "awsRegion": "us-east-1",
+            })
+        };
+        json!({"Records": messages.iter().map(record).collect::<Vec<_>>()})
+    }
+
+    /// The inserts of a table as its stream hands them over.
+    pub async fn inserts(&self, table: &str, keys: &[&str]) -> Value {
+        let rows = self.rows(table).await;
+        let record = |(number, row): (usize, &Value)| {
+            let keys: serde_json::Map<_, _> = keys.iter().map(|key| ((*key).to_owned(), row[*key].clone())).collect();
+            json!({
+                "eventID": number.to_string(), "eventName": "INSERT", "eventVersion": "1.1",
+                "eventSource": "aws:dynamodb", "awsRegion": "us-east-1",
+                "dynamodb": {
+                    "ApproximateCreationDateTime": 1_794_819_600, "Keys": keys, "NewImage": row,
+                    "SequenceNumber": (100 + number).to_string(), "SizeBytes": 500, "StreamViewType": "NEW_IMAGE",
+                },
+                "eventSourceARN": format!("arn:aws:dynamodb:us-east-1:000000000000:table/belfry-{table}/stream/1"),
+            })
+        };
+        json!({"Records": rows.iter().enumerate().map(record).collect::<Vec<_>>()})
+    }
+
+    /// What stands in a table, as DynamoDB writes it in JSON.
+    async fn rows(&self, table: &str) -> Vec<Value> {
+        let answer = self.ask("Scan", &json!({"TableName": format!("belfry-{table}"), "ConsistentRead": true})).await;
+        assert!(answer["LastEvaluatedKey"].is_null(), "{table} is more than one page");
+        answer["Items"].as_array().expect("items").clone()
+    }
+
+    /// Asks DynamoDB, in its own JSON.
+    async fn ask(&self, operation: &str, body: &Value) -> Value {
+        let request = reqwest::Client::new().post(self.stack.proxy().url()).body(body.to_string());
+        let request = request
+            .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("x-amz-date", "20260101T000000Z")
+            .header(
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+            );
+        request.send().await.expect("DynamoDB answers").json().await.expect("JSON")
+    }
+
+    /// Everything that is left: rows, messages that nobody has taken, and what the providers did.
+    pub async fn effects(&self) -> Effects {
+        let mut effects = Effects::default();
+        let tables = self.ask("ListTables", &json!({})).await;
+        for table in tables["TableNames"].as_array().expect("tables").iter().filter_map(Value::as_str) {
+            let table = table.trim_start_matches("belfry-");
+            effects.add_rows(table, &self.rows(table).await);
+        }
+        for (queue, _) in READERS.into_iter().chain([("redrives", "")]) {
+            effects.add_messages(queue, &self.waiting(queue).await);
+        }
+        for sent in self.providers.sent(None) {
+            if matches!(sent.outcome, Outcome::Accepted | Outcome::AnswerDropped) {
+                let channel = serde_json::to_value(sent.channel).expect("a channel");
+                let asked = sent.payment.map(|payment| format!(" {} {}", payment.method, verb(&payment.path)));
+                let is_look = asked.as_ref().is_some_and(|asked| asked.starts_with(" GET"));
+                let name = format!("{}{}", channel.as_str().unwrap_or_default(), asked.unwrap_or_default());
+                effects.add(name, i64::from(!is_look));
+            }
+        }
+        effects
+    }
+
+    /// The different messages that lie in a queue; they stay.
+    async fn waiting(&self, queue: &str) -> BTreeSet<String> {
+        let mut waiting = BTreeSet::new();
+        loop {
+            let messages = self.receive(queue).await;
+            if messages.is_empty() {
+                return waiting;
+            }
+            let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_new = |message: &&Message| !message.message_id.as_ref().is_some_and(|id| taken.contains(id));
+            waiting.extend(messages.iter().filter(is_new).filter_map(|message| message.body.clone()));
+        }
+    }
+
+    /// Ends everything.
+    pub async fn strike(self) {
+        self.stack.stop().await;
+    }
+}
+
+/// What is asked of a payment, without its id.
+fn verb(path: &str) -> &str {
+    match path.strip_prefix("/v1/payment_intents/").and_then(|rest| rest.split_once('/')) {
+        Some((_, verb)) => verb,
+        None => path,
+    }
+}
+
+/// A request as API Gateway hands it over.
+pub struct Request {
+    pub method: &'static str,
+    pub path: String,
+    /// Who asks: subject, kind, scopes.
+    pub by: (&'static str, &'static str, &'static str),
+    pub key: Option<&'static str>,
+    pub body: Value,
+}
+
+impl Request {
+    /// The event.
+    pub fn event(&self) -> Value {
+        let Self { method, path, by: (sub, user_type, scope), key, body } = self;
+        let mut headers = json!({"content-type": "application/json", "host": "belfry.example.com"});
+        if let Some(key) = key {
+            headers["idempotency-key"] = json!(key);
+        }
+        let claims = json!({
+            "iss": "https://belfry.example.com/issuer", "sub": sub, "user_type": user_type, "scope": scope,
+            "exp": "4102444800",
+        });
+        let body = match body {
+            Value::Null => Value::Null,
+            Value::String(text) => json!(text),
+            body => json!(body.to_string()),
+        };
+        json!({
+            "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "", "headers": headers,
+            "requestContext": {
+                "accountId": "000000000000", "apiId": "local",
+                "authorizer": {"jwt": {"claims": claims, "scopes": null}},
+                "domainName": "belfry.example.com", "domainPrefix": "belfry",
+                "http": {
+                    "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1",
+                    "userAgent": "curl/8.5.0",
+                },
+                "requestId": "JKJaXmPLvHcESHA=", "routeKey": "$default", "stage": "$default",
+                "time": "16/Nov/2026:09:00:00 +0000", "timeEpoch": 1_794_819_600_000_u64,
+            },
+            "body": body, "isBase64Encoded": false,
+        })
+    }
+}
+
+/// The first notification of somebody.
+pub async fn notification(of: &Caller) -> String {
+    let inbox = of.get("/v1/inbox?limit=1").await;
+    let id = inbox.json()["notifications"][0]["notification_id"].as_str().map(str::to_owned);
+    id.unwrap_or_else(|| panic!("somebody was told: {}", inbox.text))
+}

@@ -1,0 +1,63 @@
+//! What the schedules do for what was left lying.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::json;
+
+use super::UseCase;
+use super::commands::{done, ordered};
+use super::scene::ORDER_DEADLINE;
+use crate::announcement;
+
+/// Every sweep that does something.
+pub fn all() -> Vec<UseCase> {
+    vec![
+        UseCase {
+            name: "overdue events swept",
+            function: "SweepFunction",
+            prepare: |scene| {
+                async move {
+                    for id in ["e-1", "e-2"] {
+                        done(&scene.stack().source().await.hand_in(&announcement(id, "ugo", "Hear, hear")).await);
+                    }
+                    json!({"task": "outbox"})
+                }
+                .boxed()
+            },
+            leaves: &[("events PUBLISHED", 2), ("queue fanout-customer", 2)],
+            unknown: None,
+        },
+        UseCase {
+            name: "overdue sends swept",
+            function: "SweepFunction",
+            prepare: |scene| {
+                async move {
+                    scene.stack().recipient("CUSTOMER", "ugo", json!({"name": "Ugo", "email": "u@example.com"})).await;
+                    done(&scene.stack().source().await.hand_in(&announcement("e-1", "ugo", "Hear, hear")).await);
+                    let event = scene.message("fanout-customer").await;
+                    scene.invoke("FanoutFunction", event).await;
+                    json!({"task": "sends"})
+                }
+                .boxed()
+            },
+            leaves: &[("queue deliver-email", 1)],
+            unknown: None,
+        },
+        UseCase {
+            name: "overdue order cancelled",
+            function: "SweepFunction",
+            prepare: |scene| {
+                async move {
+                    ordered(scene).await;
+                    // Until its deadline has passed.
+                    tokio::time::sleep(ORDER_DEADLINE + Duration::from_millis(50)).await;
+                    json!({"task": "orders"})
+                }
+                .boxed()
+            },
+            leaves: &[("orders CANCELLED", 1), ("events PENDING", 2)],
+            unknown: None,
+        },
+    ]
+}
