@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
-use engine::{Engine, Ports};
 use local::{Door, Endpoints, Host, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::engines::Engines;
 use crate::proxy::Proxy;
 
 /// A running stack.
@@ -18,6 +18,8 @@ pub struct Stack {
     _denials: Denials,
     client: reqwest::Client,
     outside: Option<Outside>,
+    /// The second engine, where the tests run on it.
+    _second: Option<Engines>,
 }
 
 /// Says in a test that fails what its functions were denied: a right too few looks like anything else from outside.
@@ -37,7 +39,7 @@ impl Drop for Denials {
 /// What a stack is put behind: engines of the test's own, and a proxy in front of each.
 #[derive(Debug)]
 struct Outside {
-    engine: Engine,
+    engine: Engines,
     dynamodb: Proxy,
     sqs: Proxy,
 }
@@ -81,9 +83,16 @@ impl Stack {
 
     /// Starts a stack with these options, on any free port.
     pub async fn with(options: Options) -> Self {
+        let second = if options.endpoints.is_none() { Engines::second().await } else { None };
+        let at = |engines: &Engines| Endpoints {
+            dynamodb: engines.dynamodb_url().to_owned(),
+            sqs: engines.sqs_url().to_owned(),
+        };
+        let endpoints = options.endpoints.or_else(|| second.as_ref().map(at));
+        let options = Options { endpoints, ..options };
         let host = Host::start(Options { port: 0, ..options }).await.expect("the host starts");
         let denials = Denials(host.door().clone());
-        Self { host, _denials: denials, client: reqwest::Client::new(), outside: None }
+        Self { host, _denials: denials, client: reqwest::Client::new(), outside: None, _second: second }
     }
 
     /// Starts a stack with proxies between the functions and the engines.
@@ -93,7 +102,7 @@ impl Stack {
 
     /// The same with these options.
     pub async fn behind_a_proxy_with(options: Options) -> Self {
-        let engine = Engine::start(Ports::default()).await.expect("the engines start");
+        let engine = Engines::start().await;
         let dynamodb = Proxy::start(engine.dynamodb_url()).await;
         let sqs = Proxy::start(engine.sqs_url()).await;
         let endpoints = Endpoints { dynamodb: dynamodb.url().to_owned(), sqs: sqs.url().to_owned() };
@@ -115,6 +124,11 @@ impl Stack {
     /// Where the API answers.
     pub fn url(&self) -> &str {
         self.host.url()
+    }
+
+    /// Where DynamoDB answers, as the functions see it.
+    pub fn dynamodb_url(&self) -> &str {
+        &self.host.endpoints().dynamodb
     }
 
     /// A DynamoDB client for looking behind the scenes.

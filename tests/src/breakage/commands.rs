@@ -252,7 +252,7 @@ async fn requested(scene: &Scene) -> String {
 async fn told_staff(scene: &Scene) {
     requested(scene).await;
     let event = scene.message("fanout-restaurant-user").await;
-    scene.invoke("FanoutFunction", event).await;
+    scene.stack().invoke("FanoutFunction", event).await;
 }
 
 /// A message that nobody could read has become a dead letter; gives its id.
@@ -262,7 +262,7 @@ pub async fn dead_letter(scene: &Scene) -> String {
     let record = &mut event["Records"][0];
     record["attributes"]["DeadLetterQueueSourceArn"] = record["eventSourceARN"].clone();
     record["eventSourceARN"] = json!("arn:aws:sqs:us-east-1:000000000000:belfry-fanout-customer-dlq");
-    scene.invoke("DeadLettersFunction", event).await;
+    scene.stack().invoke("DeadLettersFunction", event).await;
     let letters = scene.stack().operator().await.get("/v1/dead-letters?status=OPEN").await;
     let id = letters.json()["dead_letters"][0]["dead_letter_id"].as_str().map(str::to_owned);
     id.unwrap_or_else(|| panic!("there is a dead letter: {}", letters.text))

@@ -36,7 +36,7 @@ fn relay() -> Vec<UseCase> {
             &[("events PUBLISHED", 1), ("queue fanout-customer", 1)],
             |scene| {
                 announced(scene, &["e-1"], &["EMAIL"]).await;
-                scene.inserts("events", &["event_id"]).await
+                scene.stack().inserts("events", &["event_id"]).await
             }
         ),
         consumer!(
@@ -45,7 +45,7 @@ fn relay() -> Vec<UseCase> {
             &[("events PUBLISHED", 3), ("queue fanout-customer", 3)],
             |scene| {
                 announced(scene, &["e-1", "e-2", "e-3"], &["EMAIL"]).await;
-                scene.inserts("events", &["event_id"]).await
+                scene.stack().inserts("events", &["event_id"]).await
             }
         ),
         consumer!(
@@ -56,8 +56,8 @@ fn relay() -> Vec<UseCase> {
                 customer(scene).await;
                 announced(scene, &["e-1"], &["EMAIL"]).await;
                 let event = scene.message("fanout-customer").await;
-                scene.invoke("FanoutFunction", event).await;
-                scene.inserts("sends", &["event_part", "send"]).await
+                scene.stack().invoke("FanoutFunction", event).await;
+                scene.stack().inserts("sends", &["event_part", "send"]).await
             }
         ),
     ]
@@ -176,7 +176,7 @@ fn saga() -> Vec<UseCase> {
             |scene| {
                 let id = ordered(scene).await;
                 let charge = scene.message("payment").await;
-                scene.invoke("PaymentFunction", charge).await;
+                scene.stack().invoke("PaymentFunction", charge).await;
                 done(&scene.stack().customer("ugo").await.order(&format!("/v1/orders/{id}/cancel"), "cancel").await);
                 scene.message("payment").await
             }
@@ -227,7 +227,7 @@ fn sockets() -> Vec<UseCase> {
         let mut connect: Value =
             serde_json::from_str(include_str!("../../../infra/events/live-connect.json")).expect("JSON");
         connect["queryStringParameters"]["ticket"] = ticket.json()["ticket"].clone();
-        assert_eq!(scene.ask_function("LiveFunction", connect).await["statusCode"], 200);
+        assert_eq!(scene.stack().ask_function("LiveFunction", connect).await["statusCode"], 200);
         serde_json::from_str(include_str!("../../../infra/events/live-disconnect.json")).expect("JSON")
     })]
 }
@@ -260,6 +260,6 @@ async fn to_send(scene: &Scene, channel: &str, queue: &str) -> Value {
 /// The second message of a queue; the first is done by the host's own function.
 async fn second(scene: &Scene, queue: &str, function: &str) -> Value {
     let first = scene.message(queue).await;
-    scene.invoke(function, first).await;
+    scene.stack().invoke(function, first).await;
     scene.message(queue).await
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use aws_sdk_sqs::types::Message;
 use local::Options;
 use providers::{Outcome, Providers};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{Call, Effects, Service};
+use crate::by_hand::event;
 use crate::lambda::{FUNCTIONS, Lambda, binaries};
 use crate::{Caller, Fault, Proxy, Stack};
 
@@ -143,11 +144,11 @@ impl Scene {
     /// Goes on until a message lies in this queue, and takes it: the event that its function is invoked with.
     pub async fn message(&self, queue: &str) -> Value {
         for _ in 0..MOST {
-            let messages = self.receive(queue).await;
+            let messages = self.stack.receive(queue).await;
             if !messages.is_empty() {
                 let ids = messages.iter().filter_map(|message| message.message_id.clone());
                 self.taken.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
-                return self.event(queue, &messages);
+                return event(queue, &messages);
             }
             self.stack.sweep().await;
             self.stack.sweep_for("sends").await;
@@ -160,11 +161,11 @@ impl Scene {
 
     /// Has the host's own functions do what lies in a queue.
     async fn work(&self, queue: &str, function: &str) {
-        let messages = self.receive(queue).await;
+        let messages = self.stack.receive(queue).await;
         if messages.is_empty() {
             return;
         }
-        self.invoke(function, self.event(queue, &messages)).await;
+        self.stack.invoke(function, event(queue, &messages)).await;
         let (sqs, url) = (self.stack.sqs().await, self.stack.queue_url(queue).await);
         for message in messages {
             let delete = sqs.delete_message().queue_url(&url).set_receipt_handle(message.receipt_handle);
@@ -172,96 +173,13 @@ impl Scene {
         }
     }
 
-    /// Has one of the host's own functions do its work.
-    pub async fn invoke(&self, function: &str, event: Value) {
-        let response = self.ask_function(function, event).await;
-        assert_eq!(response["batchItemFailures"], json!([]), "{function}: {response}");
-    }
-
-    /// What one of the host's own functions answers.
-    pub async fn ask_function(&self, function: &str, event: Value) -> Value {
-        let body = json!({"function": function, "event": event});
-        let mut answer = self.stack.call(Method::POST, "/local/invoke", Some(body)).await.json();
-        assert!(answer["error"].is_null(), "{function}: {answer}");
-        answer["response"].take()
-    }
-
-    async fn receive(&self, queue: &str) -> Vec<Message> {
-        let url = self.stack.queue_url(queue).await;
-        let sqs = self.stack.sqs().await;
-        let asked = sqs.receive_message().queue_url(url).max_number_of_messages(10).message_attribute_names("All");
-        let asked = asked.message_system_attribute_names(MessageSystemAttributeName::All).wait_time_seconds(0);
-        asked.send().await.expect("the queue is there").messages.unwrap_or_default()
-    }
-
-    /// The messages of a queue as Lambda hands them over.
-    fn event(&self, queue: &str, messages: &[Message]) -> Value {
-        let record = |message: &Message| {
-            let attributes = message.message_attributes.iter().flatten().map(|(name, value)| {
-                (name.clone(), json!({"stringValue": value.string_value, "dataType": value.data_type}))
-            });
-            let system = message.attributes.iter().flatten();
-            let system = system.map(|(name, value)| (name.as_str().to_owned(), json!(value)));
-            json!({
-                "messageId": message.message_id,
-                "receiptHandle": message.receipt_handle,
-                "body": message.body,
-                "attributes": system.collect::<serde_json::Map<_, _>>(),
-                "messageAttributes": attributes.collect::<serde_json::Map<_, _>>(),
-                "eventSource": "aws:sqs",
-                "eventSourceARN": format!("arn:aws:sqs:us-east-1:000000000000:belfry-{queue}"),
-                "awsRegion": "us-east-1",
-            })
-        };
-        json!({"Records": messages.iter().map(record).collect::<Vec<_>>()})
-    }
-
-    /// The inserts of a table as its stream hands them over.
-    pub async fn inserts(&self, table: &str, keys: &[&str]) -> Value {
-        let rows = self.rows(table).await;
-        let record = |(number, row): (usize, &Value)| {
-            let keys: serde_json::Map<_, _> = keys.iter().map(|key| ((*key).to_owned(), row[*key].clone())).collect();
-            json!({
-                "eventID": number.to_string(), "eventName": "INSERT", "eventVersion": "1.1",
-                "eventSource": "aws:dynamodb", "awsRegion": "us-east-1",
-                "dynamodb": {
-                    "ApproximateCreationDateTime": 1_794_819_600, "Keys": keys, "NewImage": row,
-                    "SequenceNumber": (100 + number).to_string(), "SizeBytes": 500, "StreamViewType": "NEW_IMAGE",
-                },
-                "eventSourceARN": format!("arn:aws:dynamodb:us-east-1:000000000000:table/belfry-{table}/stream/1"),
-            })
-        };
-        json!({"Records": rows.iter().enumerate().map(record).collect::<Vec<_>>()})
-    }
-
-    /// What stands in a table, as DynamoDB writes it in JSON.
-    async fn rows(&self, table: &str) -> Vec<Value> {
-        let answer = self.ask("Scan", &json!({"TableName": format!("belfry-{table}"), "ConsistentRead": true})).await;
-        assert!(answer["LastEvaluatedKey"].is_null(), "{table} is more than one page");
-        answer["Items"].as_array().expect("items").clone()
-    }
-
-    /// Asks DynamoDB, in its own JSON.
-    async fn ask(&self, operation: &str, body: &Value) -> Value {
-        let request = reqwest::Client::new().post(self.stack.proxy().url()).body(body.to_string());
-        let request = request
-            .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
-            .header("content-type", "application/x-amz-json-1.0")
-            .header("x-amz-date", "20260101T000000Z")
-            .header(
-                "authorization",
-                "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
-            );
-        request.send().await.expect("DynamoDB answers").json().await.expect("JSON")
-    }
-
     /// Everything that is left: rows, messages that nobody has taken, and what the providers did.
     pub async fn effects(&self) -> Effects {
         let mut effects = Effects::default();
-        let tables = self.ask("ListTables", &json!({})).await;
+        let tables = self.stack.ask_dynamodb("ListTables", &json!({})).await;
         for table in tables["TableNames"].as_array().expect("tables").iter().filter_map(Value::as_str) {
             let table = table.trim_start_matches("belfry-");
-            effects.add_rows(table, &self.rows(table).await);
+            effects.add_rows(table, &self.stack.rows(table).await);
         }
         for (queue, _) in READERS.into_iter().chain([("redrives", "")]) {
             effects.add_messages(queue, &self.waiting(queue).await);
@@ -282,7 +200,7 @@ impl Scene {
     async fn waiting(&self, queue: &str) -> BTreeSet<String> {
         let mut waiting = BTreeSet::new();
         loop {
-            let messages = self.receive(queue).await;
+            let messages = self.stack.receive(queue).await;
             if messages.is_empty() {
                 return waiting;
             }

@@ -36,7 +36,7 @@ pub fn all() -> Vec<UseCase> {
                     scene.stack().recipient("CUSTOMER", "ugo", json!({"name": "Ugo", "email": "u@example.com"})).await;
                     done(&scene.stack().source().await.hand_in(&announcement("e-1", "ugo", "Hear, hear")).await);
                     let event = scene.message("fanout-customer").await;
-                    scene.invoke("FanoutFunction", event).await;
+                    scene.stack().invoke("FanoutFunction", event).await;
                     json!({"task": "sends"})
                 }
                 .boxed()

@@ -5,4 +5,5 @@
 
 mod breakage;
 mod function;
+mod matrix;
 mod samples;

@@ -1,0 +1,35 @@
+//! How fast events go through a whole stack on one machine: `cargo run --release -p tests --bin flow`.
+//!
+//! Three tables from one run: from `POST` to the inbox and to the provider at several rates, events per second of each
+//! stage alone, and how each grows with ten times the data.
+
+mod growth;
+mod latency;
+mod stages;
+mod timing;
+
+use clap::Parser;
+
+/// How fast events go through.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// A tenth of everything: to see that it works, not what it gives.
+    #[arg(long)]
+    quick: bool,
+    /// Write a chart of the latencies into this folder.
+    #[arg(long)]
+    svg: Option<std::path::PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    let Arguments { quick, svg } = Arguments::parse();
+    let scale = |count: usize| if quick { (count / 10).max(10) } else { count };
+    let rates = latency::measure(scale).await;
+    stages::measure(scale).await;
+    growth::measure(scale).await;
+    if let Some(folder) = svg {
+        std::fs::write(folder.join("latency.svg"), latency::chart(&rates))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Percentiles of times.
+
+use std::time::Duration;
+
+/// Times of the same thing, sorted.
+#[derive(Debug, Clone, Default)]
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// Of these.
+    pub fn new(mut times: Vec<Duration>) -> Self {
+        times.sort();
+        Self(times)
+    }
+
+    /// So many percent took at most this many milliseconds.
+    pub fn millis(&self, percent: usize) -> f64 {
+        let index = (self.0.len() * percent / 100).min(self.0.len().saturating_sub(1));
+        self.0.get(index).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+    }
+}
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.1} / {:.1}", self.millis(50), self.millis(99))
+    }
+}
