@@ -8,7 +8,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::meter::{Meter, Units};
-use crate::{Caller, Stack};
+use crate::{Caller, Stack, announcement};
 
 /// What one use case took of one function.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,9 +34,11 @@ pub async fn measure() -> Vec<Cost> {
     let mut metered = Metered::start().await;
     metered.entitlements().await;
     metered.mailed().await;
+    metered.events_and_recipients().await;
     metered.inbox().await;
     metered.restaurant().await;
     metered.order().await;
+    metered.dead_letter().await;
     let Metered { stack, engine, costs, .. } = metered;
     stack.stop().await;
     engine.stop().await;
@@ -91,6 +93,39 @@ impl Metered {
         self.note("its key for another request").await;
         granted(&shop, "g-2", "nobody", StatusCode::CONFLICT).await;
         self.note("a grant of what is granted").await;
+        let revoked = shop.command("/v1/entitlements/revokes", "v-1", &unit("nobody")).await;
+        assert_eq!(revoked.status, StatusCode::OK, "{}", revoked.text);
+        self.note("a revoke, told to the same").await;
+    }
+
+    async fn events_and_recipients(&mut self) {
+        let (source, clerk) =
+            (self.stack.source().await, self.stack.caller("c", "ADMIN_USER", &["recipients:write"]).await);
+        self.begin().await;
+        let handed_in = source.hand_in(&announcement("e-1", "nobody", "Hear, hear")).await;
+        assert_eq!(handed_in.status, StatusCode::ACCEPTED, "{}", handed_in.text);
+        self.note("an event handed in, told to the same").await;
+        let handed_in = source.hand_in(&announcement("e-1", "nobody", "Hear, hear")).await;
+        assert_eq!(handed_in.status, StatusCode::ACCEPTED, "{}", handed_in.text);
+        self.note("the same event handed in again").await;
+        let stored =
+            clerk.put("/v1/recipients/RESTAURANT_USER/rosa", &json!({"name": "Rosa", "restaurant_id": "r-2"})).await;
+        assert_eq!(stored.status, StatusCode::OK, "{}", stored.text);
+        self.note("a recipient of a group stored").await;
+    }
+
+    /// A dead letter, and its redrive.
+    async fn dead_letter(&mut self) {
+        let operator = self.stack.operator().await;
+        self.begin().await;
+        self.stack.inject("fanout-customer", "poison").await;
+        self.note("a message that nobody can read").await;
+        let letters = operator.get("/v1/dead-letters?status=OPEN").await;
+        self.note("a page of dead letters").await;
+        let id = letters.json()["dead_letters"][0]["dead_letter_id"].as_str().unwrap_or_default().to_owned();
+        let discarded = operator.order(&format!("/v1/dead-letters/{id}/discard"), "d-1").await;
+        assert_eq!(discarded.status, StatusCode::OK, "{}", discarded.text);
+        self.note("a dead letter discarded").await;
     }
 
     async fn mailed(&mut self) {
@@ -110,6 +145,9 @@ impl Metered {
         let read = ada.order(&format!("/v1/notifications/{id}/read"), "r-1").await;
         assert_eq!(read.status, StatusCode::OK, "{}", read.text);
         self.note("marking a notification read").await;
+        let read = ada.order("/v1/inbox/read-all", "r-2").await;
+        assert_eq!(read.status, StatusCode::OK, "{}", read.text);
+        self.note("marking all read").await;
     }
 
     async fn restaurant(&mut self) {
@@ -127,6 +165,14 @@ impl Metered {
         let requested = ada.command("/v1/reservations", "res-1", &body).await;
         assert_eq!(requested.status, StatusCode::CREATED, "{}", requested.text);
         self.note("a reservation, told to a staff of ten").await;
+        let member = self.stack.caller("staff-0", "RESTAURANT_USER", &[]).await;
+        let inbox = member.get("/v1/inbox?limit=1").await.json();
+        let id = inbox["notifications"][0]["notification_id"].as_str().unwrap_or_default().to_owned();
+        self.begin().await;
+        let body = json!({"action_type": "CONFIRMED"});
+        let acted = member.command(&format!("/v1/notifications/{id}/actions"), "a-1", &body).await;
+        assert_eq!(acted.status, StatusCode::OK, "{}", acted.text);
+        self.note("its confirmation by one of them, told to the customer").await;
     }
 
     async fn order(&mut self) {
@@ -141,6 +187,10 @@ impl Metered {
         assert_eq!(placed.status, StatusCode::CREATED, "{}", placed.text);
         self.note("an order of one line, completed").await;
     }
+}
+
+fn unit(user_id: &str) -> Value {
+    json!({"user_id": user_id, "stock_keeping_unit": "premium", "reason": "PURCHASE", "purchase_id": "p-1"})
 }
 
 async fn granted(shop: &Caller, key: &str, user_id: &str, status: StatusCode) {

@@ -33,6 +33,9 @@ struct Arguments {
     /// How long an invocation takes, in milliseconds: depends on the network between Lambda and what it calls.
     #[arg(long, default_value_t = 15.0)]
     duration: f64,
+    /// How many messages or records a batch has: the requests and invocations of consumers are shared by so many.
+    #[arg(long, default_value_t = 10.0)]
+    batch: f64,
 }
 
 impl Arguments {
@@ -57,8 +60,12 @@ async fn main() {
             _ => use_cases.push((cost.use_case, vec![cost])),
         }
     }
-    println!("| use case | function | write units | read units | SQS requests | invocations | USD per million |");
-    println!("|---|---|---|---|---|---|---|");
+    let batch = arguments.batch;
+    println!("USD per million, for batches of one and of {batch}:\n");
+    println!(
+        "| use case | function | write units | read units | SQS requests | invocations | USD, one | USD, {batch} |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     for (use_case, costs) in use_cases {
         let mut all = (Units::default(), 0.0, 0.0);
         let mut rows = BTreeMap::new();
@@ -81,6 +88,8 @@ async fn main() {
 
 fn row(arguments: &Arguments, use_case: &str, function: &str, (units, invocations, http): &(Units, f64, f64)) {
     let Units { writes, reads, requests, .. } = units;
-    let dollars = arguments.dollars(units, *invocations, *http);
-    println!("| {use_case} | {function} | {writes} | {reads} | {requests} | {invocations} | {dollars:.2} |");
+    let one = arguments.dollars(units, *invocations, *http);
+    let shared = Units { requests: requests / arguments.batch, ..*units };
+    let many = arguments.dollars(&shared, *http + (invocations - http) / arguments.batch, *http);
+    println!("| {use_case} | {function} | {writes} | {reads} | {requests} | {invocations} | {one:.2} | {many:.2} |");
 }
