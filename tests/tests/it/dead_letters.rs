@@ -17,7 +17,6 @@ async fn given_up(events: usize) -> Stack {
     let stack = Stack::behind_a_proxy_with(Options { settings, ..Options::default() }).await;
     let source = stack.source().await;
     for n in 0..events {
-        stack.proxy().break_next("TransactWriteItems", &[Fault::None]);
         stack.proxy().break_next("TransactWriteItems", &[Fault::Throttled; 8]);
         let accepted = source.hand_in(&announcement(&format!("e-{n}"), "u-1", &format!("t-{n}"))).await;
         assert_eq!(accepted.status, StatusCode::ACCEPTED);

@@ -122,7 +122,7 @@ async fn a_broken_call_leaves_one_event() {
     let stack = Stack::behind_a_proxy().await;
     let source = stack.source().await;
     for (n, fault) in [Fault::AnswerLost, Fault::NotSent, Fault::Conflict, Fault::Throttled].into_iter().enumerate() {
-        stack.proxy().break_next("TransactWriteItems", &[fault; 2]);
+        stack.proxy().break_next("PutItem", &[fault; 2]);
         let accepted = source.hand_in(&announcement(&format!("e-{n}"), "u-1", &format!("t-{n}"))).await;
         assert_eq!(accepted.status, StatusCode::ACCEPTED, "{fault:?}: {}", accepted.text);
     }

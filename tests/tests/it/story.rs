@@ -47,7 +47,6 @@ async fn a_grants_story_goes_from_the_command_to_the_notification_in_one_trace()
 async fn a_story_tells_of_failures_dead_letters_and_who_redrove_them() {
     let settings = [("BELFRY_RECEIVE_COUNT".to_owned(), "1".to_owned())].into();
     let stack = Stack::behind_a_proxy_with(Options { settings, ..Options::default() }).await;
-    stack.proxy().break_next("TransactWriteItems", &[Fault::None]);
     stack.proxy().break_next("TransactWriteItems", &[Fault::Throttled; 8]);
     stack.sqs_proxy().break_next("SendMessageBatch", &[Fault::NotSent; 3]);
     stack.source().await.hand_in(&announcement("e", "u", "t")).await;
