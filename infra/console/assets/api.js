@@ -15,7 +15,7 @@ export class Problem extends Error {
 /** One exchange: status, what the answer's headers say, and its body as text and as JSON. Fails only where there was no
     answer at all. */
 export async function exchange(session, method, path, { body, key, signal } = {}) {
-  if (session?.hasRunOut) await session.refresh('none');
+  if (session?.hasRunOut) await session.refresh(session.token ? 'ended' : 'none');
   let answer = await send(session, method, path, { body, key, signal });
   if (answer.status === 401 && session) {
     await session.refresh('ended');

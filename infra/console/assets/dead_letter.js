@@ -12,7 +12,7 @@ import { failed, loading } from './states.js';
 import { steer } from './steering.js';
 
 export function showDeadLetter(root, { session, id, signal }) {
-  const page = h('div', {}, loading());
+  const page = h('div', { class: 'sections' }, loading());
   const log = activity('What happens');
   fill(root, h('p', { class: 'crumbs' }, h('a', { href: '#/dead-letters' }, 'Dead letters')), page, log.element);
   let seen = null;

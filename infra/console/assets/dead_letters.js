@@ -17,7 +17,7 @@ const STATUSES = ['OPEN', 'REDRIVEN', 'DISCARDED'];
 const PAGE = 50;
 
 export function showDeadLetters(root, { session, parameters, signal }) {
-  const asked = {
+  let asked = {
     status: parameters.get('status') ?? 'OPEN', queue: parameters.get('queue') ?? '',
     event_type: parameters.get('event_type') ?? '', reason: parameters.get('reason') ?? '', hours: parameters.get('hours') ?? '',
   };
@@ -32,7 +32,9 @@ export function showDeadLetters(root, { session, parameters, signal }) {
 
   const load = async () => {
     try {
-      const page = await get(session, `/v1/dead-letters${query({ ...filterOf(asked), limit: PAGE })}`, signal);
+      const wanted = asked;
+      const page = await get(session, `/v1/dead-letters${query({ ...filterOf(wanted), limit: PAGE })}`, signal);
+      if (wanted !== asked) return;
       letters = page.dead_letters;
       more = page.next_cursor !== null;
       for (const id of chosen) if (!letters.some((letter) => letter.dead_letter_id === id)) chosen.delete(id);
@@ -103,7 +105,13 @@ export function showDeadLetters(root, { session, parameters, signal }) {
       if (!signal.aborted) fill(trouble, failed(problem));
     }
   };
-  fill(root, h('h1', {}, 'Dead letters'), filters(asked), trouble, bar, body, log.element);
+  // The address follows the filter, and the form stays: whoever types into it goes on typing.
+  const filtered = (said) => {
+    asked = said;
+    history.replaceState(null, '', link(['dead-letters'], said));
+    load();
+  };
+  fill(root, h('h1', {}, 'Dead letters'), filters(asked, filtered), trouble, bar, body, log.element);
   every(2000, signal, load);
 }
 
@@ -135,7 +143,7 @@ function row(letter, chosen, changed) {
       letter.event_id && h('a', { href: link(['events', letter.event_id]), title: letter.event_id }, `Story ${shortId(letter.event_id)}`)));
 }
 
-function filters(asked) {
+function filters(asked, filtered) {
   const field = (label, control) => {
     control.id = freshId('filter');
     return h('div', { class: 'field' }, h('label', { for: control.id }, label), control);
@@ -144,7 +152,7 @@ function filters(asked) {
     options.map(([value, text]) => h('option', { value }, text)));
   const form = h('form', { class: 'filters card', role: 'search', 'aria-label': 'Filter dead letters',
     onsubmit: (event) => event.preventDefault(),
-    onchange: () => { location.hash = link(['dead-letters'], Object.fromEntries(new FormData(form))); } },
+    onchange: () => filtered(Object.fromEntries(new FormData(form))) },
   field('Status', choice('status', [...STATUSES.map((status) => [status, status]), ['ALL', 'all']])),
   field('Queue', choice('queue', [['', 'all'], ...QUEUES.map((queue) => [queue, queue])])),
   field('Given up', choice('hours', SPANS)),

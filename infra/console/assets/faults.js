@@ -23,7 +23,7 @@ export function showFaults(root, signal) {
       h('select', { id, name, value }, options.map(([option, text]) => h('option', { value: option }, text))));
   };
   const times = freshId('fault');
-  const form = h('form', { class: 'filters', onsubmit: async (event) => {
+  const form = h('form', { class: 'faults', onsubmit: async (event) => {
     event.preventDefault();
     const said = Object.fromEntries(new FormData(form));
     await set({ ...said, times: Number(said.times) });

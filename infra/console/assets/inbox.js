@@ -20,7 +20,7 @@ export async function showInbox(root, { session, parameters, signal }) {
     inboxPanel(panels, session, { user_id: sub, user_type, name: name ?? sub }, { signal, operator: session });
     return;
   }
-  const body = h('div', {}, loading());
+  const body = h('div', { class: 'stack' }, loading());
   fill(root, title, body);
   try {
     const { people } = await local('GET', 'people', undefined, signal);
@@ -30,38 +30,56 @@ export async function showInbox(root, { session, parameters, signal }) {
   }
 }
 
-/** Who is looked at stands in the address: `as=RESTAURANT_USER:rosa,RESTAURANT_USER:remo`. */
+/** Who is looked at stands in the address: `as=RESTAURANT_USER:rosa,RESTAURANT_USER:remo`. It follows the choice, and the
+    controls stay: whoever types a name goes on typing. */
 function showPeople(root, people, { session, parameters, signal }) {
-  const named = (parameters.get('as') ?? '').split(',').filter(Boolean).map((text) => {
-    const [user_type, ...rest] = text.split(':');
-    const user_id = rest.join(':');
-    return people.find((person) => person.user_type === user_type && person.user_id === user_id) ?? { user_type, user_id, name: user_id };
-  });
-  const panels = h('div', { class: named.length > 1 ? 'panels two' : 'panels' });
-  fill(root, picker(people, named), named.length ? panels : nobody(people));
-  for (const person of named.slice(0, 2)) {
-    const token = () => localToken({ sub: person.user_id, user_type: person.user_type, name: person.name });
-    inboxPanel(panels, new Session(token), person, { signal, operator: session });
-  }
+  const body = h('div', {});
+  let leave = new AbortController();
+  signal.addEventListener('abort', () => leave.abort());
+  const show = (chosen) => {
+    leave.abort();
+    leave = new AbortController();
+    const named = chosen.filter(Boolean).map((text) => known(people, text));
+    const panels = h('div', { class: named.length > 1 ? 'panels two' : 'panels' });
+    fill(body, named.length ? panels : nobody(people));
+    for (const person of named) {
+      const token = () => localToken({ sub: person.user_id, user_type: person.user_type, name: person.name });
+      inboxPanel(panels, new Session(token), person, { signal: leave.signal, operator: session });
+    }
+  };
+  const chosen = (parameters.get('as') ?? '').split(',').slice(0, 2);
+  fill(root, picker(people, chosen, (now) => {
+    history.replaceState(null, '', link(['inbox'], { as: now.filter(Boolean).join(',') }));
+    show(now);
+  }), body);
+  show(chosen);
 }
 
-function picker(people, named) {
-  const choose = (index, label) => {
+function known(people, text) {
+  const [user_type, ...rest] = text.split(':');
+  const user_id = rest.join(':');
+  return people.find((person) => address(person) === text) ?? { user_type, user_id, name: user_id };
+}
+
+function picker(people, chosen, changed) {
+  const choose = (index, label, nobodyText) => {
     const id = freshId('person');
-    const current = named[index] ? address(named[index]) : '';
-    const select = h('select', { id, value: current, onchange: () => {
-      const next = named.map(address);
-      if (select.value) next[index] = select.value;
-      else next.splice(index, 1);
-      location.hash = link(['inbox'], { as: next.join(',') });
-    } },
-    h('option', { value: '' }, index ? 'nobody' : 'Choose somebody…'),
-    people.map((person) => h('option', { value: address(person) }, `${person.name}, ${words(person.user_type).toLowerCase()}`)));
-    return h('div', { class: 'field' }, h('label', { for: id }, label), select);
+    const select = h('select', { id, value: chosen[index] ?? '' },
+      h('option', { value: '' }, nobodyText),
+      people.map((person) => h('option', { value: address(person) }, `${person.name}, ${words(person.user_type).toLowerCase()}`)));
+    return { select, field: h('div', { class: 'field' }, h('label', { for: id }, label), select) };
   };
-  return h('div', { class: 'card picker' }, choose(0, 'Sign in as'), named.length > 0 && choose(1, 'And beside it'),
-    named.length > 0 && h('a', { class: 'button', target: '_blank', rel: 'noopener', href: link(['inbox'], { as: address(named.at(-1)) }) },
-      'Open in a window of its own'));
+  const [one, other] = [choose(0, 'Sign in as', 'Choose somebody…'), choose(1, 'And beside it', 'nobody')];
+  const apart = h('a', { class: 'button', target: '_blank', rel: 'noopener' }, 'Open in a window of its own');
+  const update = () => {
+    const now = [one.select.value, other.select.value];
+    for (const part of [other.field, apart]) part.hidden = !now[0];
+    apart.href = link(['inbox'], { as: now[1] || now[0] });
+    return now;
+  };
+  for (const { select } of [one, other]) select.addEventListener('change', () => changed(update()));
+  update();
+  return h('div', { class: 'card picker' }, one.field, other.field, apart);
 }
 
 function address({ user_type, user_id }) {

@@ -15,18 +15,18 @@ const SLOT_SECONDS = 5;
 const SLOTS = (MINUTES * 60) / SLOT_SECONDS;
 
 const COUNTS = [
-  ['accepted', 'Accepted', 'commands and events that took effect'],
-  ['replayed', 'Replayed', 'the stored answer again'],
-  ['relayed', 'Relayed', 'events that every queue has'],
-  ['sent', 'Sent', 'taken over by a provider'],
+  ['accepted', 'Accepted', 'took effect'],
+  ['replayed', 'Replayed', 'stored answer again'],
+  ['relayed', 'Relayed', 'every queue has it'],
+  ['sent', 'Sent', 'by a provider'],
   ['failed', 'Failed', 'sends given up'],
-  ['dead_letters', 'Dead letters', 'given up since the start'],
+  ['dead_letters', 'Dead letters', 'since the start'],
 ];
 
 export function showOverview(root, { session, signal }) {
   const trouble = h('div', {});
   const counts = h('ul', { class: 'tiles' });
-  const lag = h('div', {});
+  const lag = h('div', { class: 'stack' });
   const waiting = h('div', {}, loading());
   const queues = h('div', {}, loading());
   const cases = h('div', {});

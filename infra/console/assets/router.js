@@ -5,6 +5,7 @@ export class Router {
   #pages;
   #root;
   #leave = new AbortController();
+  #path = null;
 
   constructor(root, pages) {
     this.#root = root;
@@ -27,11 +28,27 @@ export class Router {
         if (current) link.setAttribute('aria-current', 'page');
         else link.removeAttribute('aria-current');
       }
+      const stood = document.activeElement?.getAttribute('name') ?? document.activeElement?.getAttribute('href');
       page.show(this.#root, { ...found, parameters, signal: this.#leave.signal });
-      scrollTo(0, 0);
+      if (this.#path === path) this.#standAgain(stood);
+      else if (this.#path !== null) this.#arrive();
+      this.#path = path;
       return;
     }
     location.replace('#/overview');
+  }
+
+  /** Another page: whoever uses the keyboard or listens begins at its top. */
+  #arrive() {
+    scrollTo(0, 0);
+    this.#root.focus({ preventScroll: true });
+  }
+
+  /** The same page with another filter: whoever stands on a control stays there. */
+  #standAgain(name) {
+    if (!name) return;
+    const text = CSS.escape(name);
+    this.#root.querySelector(`[name="${text}"], a[href="${text}"]`)?.focus({ preventScroll: true });
   }
 }
 

@@ -91,7 +91,8 @@ export function showScenes(root, session, { answered, follow, signal }) {
     say('Setting the scene…');
     try {
       // Carla, Chen and the stock: there already, or put there now.
-      await local('POST', 'demo', undefined, signal);
+      const carla = await exchange(session, 'GET', '/v1/recipients/CUSTOMER/carla', { signal });
+      if (carla.status === 404) await local('POST', 'demo', undefined, signal);
       await scene.play({ send, say });
     } catch (problem) {
       if (!signal.aborted) say(problem.message);

@@ -4,7 +4,8 @@ import { duration, moment, words } from './format.js';
 
 /** What a stage is called, in full sentences without their subject. */
 export function sentence(stage) {
-  const { consumer, channel } = stage;
+  const { consumer } = stage;
+  const send = `${stage.channel} to ${stage.user_id}`;
   switch (stage.stage) {
     case 'COMMITTED': return `Committed${stage.by ? ` by ${stage.by}` : ''}`;
     case 'PUBLISHED': return 'Published: every subscribed queue has it';
@@ -15,14 +16,14 @@ export function sentence(stage) {
     case 'PROCESSED': return `Processed by ${consumer}`;
     case 'NOTIFIED': return `${words(stage.audience)} told${told(stage)}`;
     case 'NOTIFICATION': return `In the inbox of ${stage.user_id}`;
-    case 'SEND_ATTEMPT': return stage.outcome === 'sent' ? `${channel} tried: sent` : `${channel} tried, did not work`;
-    case 'PROVIDER_RECEIPT': return `${stage.provider} answered`;
-    case 'SENT': return `${channel} sent, attempt ${stage.attempt_count}`;
-    case 'SEND_FAILED': return `${channel} given up after ${attempts(stage.attempt_count)}`;
-    case 'SKIPPED': return `${channel} skipped`;
-    case 'SEND_PENDING': return `${channel} waits${again(stage.next_retry_at)}`;
-    case 'SEND_PROCESSING': return `${channel} is being sent`;
-    case 'SEND_UNCERTAIN': return `${channel} uncertain: no answer${again(stage.next_retry_at)}`;
+    case 'SEND_ATTEMPT': return stage.outcome === 'sent' ? `${send} was taken` : `${send} did not get through`;
+    case 'PROVIDER_RECEIPT': return `${stage.provider} answered for ${send}`;
+    case 'SENT': return `${send} sent${stage.attempt_count > 1 ? ` with attempt ${stage.attempt_count}` : ''}`;
+    case 'SEND_FAILED': return `${send} given up after ${attempts(stage.attempt_count)}`;
+    case 'SKIPPED': return `${send} skipped`;
+    case 'SEND_PENDING': return `${send} waits${again(stage.next_retry_at)}`;
+    case 'SEND_PROCESSING': return `${send} is being sent`;
+    case 'SEND_UNCERTAIN': return `${send} uncertain: no answer${again(stage.next_retry_at)}`;
     case 'DEAD_LETTER': return `Dead letter of ${consumer}`;
     case 'REDRIVEN': return `Redriven by ${stage.by}`;
     case 'DISCARDED': return `Discarded by ${stage.by}`;
@@ -50,6 +51,7 @@ function again(time) {
 export function reason(stage) {
   if (stage.stage === 'SEND_ATTEMPT') return stage.outcome === 'sent' ? null : stage.outcome;
   if (stage.stage === 'PROVIDER_RECEIPT') return stage.provider_message_id;
+  if (stage.stage === 'SENT') return stage.receipts?.join(', ') || null;
   if (stage.stage === 'CLAIMED') return `until ${moment(stage.lease_until)}`;
   return stage.reason ?? stage.error ?? stage.last_error ?? null;
 }
@@ -76,6 +78,23 @@ export function laneOf(stage) {
     case 'NOTIFIED': case 'NOTIFICATION': return `fanout:${stage.audience}`;
     default: return stage.channel ? `${stage.channel} to ${stage.user_id}` : stage.consumer ?? 'relay';
   }
+}
+
+/** The same story with what belongs together as one: a send that got through with its attempt and its provider's answer, and
+    a group that was told with those who were. */
+export function folded(story) {
+  const of = (stage) => `${stage.notification_id} ${stage.channel}`;
+  const sent = new Set(story.filter((stage) => stage.stage === 'SENT').map(of));
+  const receipts = story.filter((stage) => stage.stage === 'PROVIDER_RECEIPT');
+  const isPart = (stage) => {
+    if (stage.stage === 'SEND_ATTEMPT') return stage.outcome === 'sent' && sent.has(of(stage));
+    if (stage.stage === 'PROVIDER_RECEIPT') return sent.has(of(stage));
+    return stage.stage === 'NOTIFIED' && !stage.read_by && !stage.handled_by;
+  };
+  return story.filter((stage) => !isPart(stage)).map((stage) => (stage.stage !== 'SENT' ? stage : {
+    ...stage,
+    receipts: receipts.filter((it) => of(it) === of(stage)).map((it) => [it.provider, it.provider_message_id].filter(Boolean).join(' ')),
+  }));
 }
 
 /** Whether nothing more is to be expected soon. */

@@ -1,7 +1,7 @@
 // Redriving and discarding dead letters, and watching what comes of it. Every order carries a key made of the letter and its
 // version, so that a second click is a replay.
 
-import { ask, get } from './api.js';
+import { ask, get, query } from './api.js';
 import { spaced } from './format.js';
 import { pause } from './polling.js';
 import { link } from './router.js';
@@ -21,26 +21,34 @@ export async function steer(session, letter, order, log, signal) {
   try {
     const path = `/v1/dead-letters/${letter.dead_letter_id}/${order}`;
     const key = `console-${order}-${letter.dead_letter_id}-${letter.version}`;
-    const handled = await ask(session, 'POST', path, { key, signal });
+    await ask(session, 'POST', path, { key, signal });
     if (order === 'discard') return line.say('discarded', 'good');
     line.say('redriven, on its way to its consumer…');
-    return await watch(session, handled, line, signal);
+    return await watch(session, letter, line, signal);
   } catch (problem) {
     return line.say(problem.message, 'bad');
   }
 }
 
-/** Follows a letter that was redriven to its end: done, or a dead letter again. */
-export async function watch(session, redriven, line, signal) {
+/** Follows a letter that is redriven to its end: done, or a dead letter again. `before` is the letter as it was. */
+async function watch(session, before, line, signal) {
   const until = Date.now() + WATCHED_MS;
   while (Date.now() < until && !signal.aborted) {
-    const now = await get(session, `/v1/dead-letters/${redriven.dead_letter_id}`, signal);
-    if (now.status === 'OPEN' && now.version > redriven.version) return line.say(`failed again: ${now.reason}`, 'bad');
+    const now = await get(session, `/v1/dead-letters/${before.dead_letter_id}`, signal);
+    if (now.status === 'OPEN' && now.version > before.version) return line.say(`failed again: ${now.reason}`, 'bad');
+    if (!now.event_id && await diedAnew(session, now, signal)) return line.say(`failed again: ${now.reason}`, 'bad');
     const done = now.event_id && await outcome(session, now, signal);
     if (done) return line.say(done, 'good');
     await pause(STEP_MS, signal);
   }
   return line.say('still under way; its story will tell', 'open');
+}
+
+/** A message in which nobody can read an event is another one each time it is sent, and so is its dead letter. */
+async function diedAnew(session, letter, signal) {
+  const asked = { queue: letter.queue, status: 'OPEN', since: letter.handled_at };
+  const { dead_letters } = await get(session, `/v1/dead-letters${query(asked)}`, signal);
+  return dead_letters.some((other) => other.body === letter.body.slice(0, other.body.length));
 }
 
 /** What its consumer did with it since the redrive, if it is done. */
@@ -62,22 +70,22 @@ export async function redriveMany(session, selection, letters, log, signal) {
   const lines = letters.map((letter) => [letter, log.add(named(letter), link(['dead-letters', letter.dead_letter_id]))]);
   for (const [, each] of lines) each.say('waits for the job…');
   const watched = lines.map(async ([letter, each]) => {
-    const redriven = await untilHandled(session, letter, signal);
-    if (!redriven) return each.say('not redriven yet', 'open');
+    if (!await isHandled(session, letter, signal)) return each.say('not redriven yet', 'open');
     each.say('redriven, on its way to its consumer…');
-    return watch(session, redriven, each, signal);
+    return watch(session, letter, each, signal);
   });
   await Promise.all([...watched, untilNoneIsLeft(session, selection, matched, line, signal)]);
 }
 
-async function untilHandled(session, letter, signal) {
+/** Waits until the job has come to this letter. */
+async function isHandled(session, letter, signal) {
   const until = Date.now() + WATCHED_MS;
   while (Date.now() < until && !signal.aborted) {
     const now = await get(session, `/v1/dead-letters/${letter.dead_letter_id}`, signal);
-    if (now.version > letter.version) return now;
+    if (now.version > letter.version) return true;
     await pause(STEP_MS, signal);
   }
-  return null;
+  return false;
 }
 
 /** A filter's letters are not listed here; how many of them are still open tells how far the job is. */

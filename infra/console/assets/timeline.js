@@ -4,7 +4,7 @@
 import { fill, h, keyed } from './dom.js';
 import { duration, moment, shortId } from './format.js';
 import { link } from './router.js';
-import { laneOf, reason, sentence, tone } from './stages.js';
+import { folded, laneOf, reason, sentence, tone } from './stages.js';
 
 /** A timeline that can be shown again as the story goes on. */
 export function timeline() {
@@ -14,7 +14,7 @@ export function timeline() {
   return {
     element: h('div', { class: 'timeline' }, lanes, list, skipped),
     show(story) {
-      const shown = story.filter((stage) => stage.stage !== 'SKIPPED');
+      const shown = folded(story.filter((stage) => stage.stage !== 'SKIPPED'));
       drawLanes(lanes, shown);
       const first = Date.parse(story[0]?.at);
       let before = first;
@@ -69,21 +69,31 @@ function drawLanes(root, story) {
     lanes.get(name).push({ stage, left: places[index] });
   });
   fill(root, [...lanes].map(([name, dots]) => {
-    const [from, to] = [Math.min(...dots.map((dot) => dot.left)), Math.max(...dots.map((dot) => dot.left))];
-    const bar = placed(h('span', { class: 'lane-bar' }), from);
-    bar.style.width = `${to - from}%`;
+    const from = Math.min(begun(dots[0].stage, story, places), dots[0].left);
+    const last = dots.at(-1);
+    const bar = placed(h('span', { class: `lane-bar ${tone(last.stage)}` }), from);
+    bar.style.width = `${last.left - from}%`;
     return h('div', { class: 'lane' }, h('span', { class: 'lane-name', title: name }, name),
       h('span', { class: 'lane-track' }, bar, dots.map(({ stage, left }) =>
         placed(h('span', { class: `lane-dot ${tone(stage)}`, title: sentence(stage) }), left))));
-  }), axis(story, places));
+  }), axis(story, places, root.clientWidth * 0.75 || 600));
 }
 
-function axis(story, places) {
+/** Where a lane's work began: a send's when its notification was there, everybody else's with what came before. */
+function begun(stage, story, places) {
+  const from = stage.channel
+    ? story.findIndex((it) => it.stage === 'NOTIFICATION' && it.notification_id === stage.notification_id)
+    : story.findIndex((it) => it.stage === (laneOf(stage) === 'relay' ? 'COMMITTED' : 'PUBLISHED'));
+  return places[from] ?? Infinity;
+}
+
+function axis(story, places, width) {
+  const least = Math.max(9, 6500 / Math.max(width, 1));
   const times = story.map((stage) => Date.parse(stage.at));
   const marks = [];
   for (let index = 1; index < times.length; index += 1) {
-    const width = places[index] - places[index - 1];
-    if (width >= 9) {
+    const gap = places[index] - places[index - 1];
+    if (gap >= least) {
       marks.push(placed(h('span', { class: 'axis-mark' }, duration(times[index] - times[index - 1])),
         (places[index] + places[index - 1]) / 2));
     }

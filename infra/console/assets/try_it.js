@@ -54,7 +54,7 @@ export function showTryIt(root, { session, parameters, signal }) {
 
   function request() {
     const key = h('input', { id: freshId('key'), name: 'idempotency_key', value: randomKey('try'), autocomplete: 'off', spellcheck: 'false', required: true, maxlength: 255 });
-    const shown = h('pre', { class: 'code', tabindex: '0', 'aria-label': 'The request as curl' });
+    const shown = h('pre', { class: 'code lines', tabindex: '0', 'aria-label': 'The request as curl' });
     const trouble = h('div', {});
     const asked = () => {
       const said = Object.fromEntries(new FormData(form));
