@@ -16,6 +16,7 @@ test('a deployed console signs in with PKCE and does without what only a laptop 
     await expect(page.getByRole('button', { name: 'Omar Orsi' })).toBeVisible();
     await expect(page.getByRole('row', { name: /Events on their way/ })).toBeVisible();
     await expect(page.getByRole('link', { name: 'Open the dashboard' })).toHaveAttribute('href', DASHBOARD);
+    await expect(page.getByRole('img', { name: /^On their way, last 5 minutes/ })).toBeVisible();
     await accessible(page);
     await picture(page, 'deployed-overview');
     expect(new URL(page.url()).search, 'the code is gone from the address').toBe('');

@@ -21,7 +21,7 @@ for (const [name, path, title] of PAGES) {
     const wide = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     expect(wide[0], 'no sideways scrolling').toBeLessThanOrEqual(wide[1]);
     await expect(page.getByRole('navigation', { name: 'Pages' }).getByRole('link')).toHaveCount(5);
-    await picture(page, `phone-${name}`);
+    await picture(page, `phone-${name}`, { fullPage: false });
   });
 
   test(`${title} in the dark`, async ({ page }) => {

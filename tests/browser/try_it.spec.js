@@ -27,7 +27,7 @@ test('a reservation, an order and an event of one’s own', async ({ page }) => 
   for (const [tab, expected, next] of [
     ['Reservation', '"status": "REQUESTED"', /In the inbox of rosa/],
     ['Order', '"status": "PLACED"', /Processed by inventory/],
-    ['Your own event', '"duplicate": false', /In the inbox of carla/],
+    ['Your event', '"duplicate": false', /In the inbox of carla/],
   ]) {
     await page.getByRole('link', { name: tab }).click();
     await page.getByRole('button', { name: 'Send', exact: true }).click();

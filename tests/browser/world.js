@@ -115,6 +115,7 @@ export { expect };
 
 /** Keeps a picture for people to look at, in `target/screenshots`. */
 export async function picture(page, name, options = {}) {
+  await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: `${SHOTS}${name}.png`, fullPage: true, animations: 'disabled', ...options });
 }
 

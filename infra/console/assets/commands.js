@@ -38,7 +38,7 @@ export const COMMANDS = [
     }),
   },
   {
-    id: 'event', title: 'Your own event', path: '/v1/events', keyed: false,
+    id: 'event', title: 'Your event', path: '/v1/events', keyed: false,
     what: 'Hands an event in, as a source system would. Its id is its key: the same one again has no second effect.',
     fields: () => [
       ['event_id', 'Event id', randomKey('news')], ['title', 'Title', 'The kitchen closes early'],

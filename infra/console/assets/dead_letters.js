@@ -26,7 +26,6 @@ export function showDeadLetters(root, { session, parameters, signal }) {
   const list = h('ul', { class: 'letters', 'aria-label': 'Dead letters' });
   const body = h('div', {}, loading());
   const trouble = h('div', {});
-  const bar = h('div', { class: 'bulk' });
   let letters = [];
   let more = false;
 
@@ -53,41 +52,42 @@ export function showDeadLetters(root, { session, parameters, signal }) {
       make: () => row(letter, chosen, drawBar) })));
     drawBar();
   };
+  const open = () => letters.filter((letter) => letter.status === 'OPEN');
+  const picked = () => open().filter((letter) => chosen.has(letter.dead_letter_id));
+  const all = h('input', { type: 'checkbox', onchange: () => {
+    for (const letter of open()) {
+      if (all.checked) chosen.add(letter.dead_letter_id);
+      else chosen.delete(letter.dead_letter_id);
+    }
+    for (const box of list.querySelectorAll('input[type=checkbox]:not(:disabled)')) box.checked = all.checked;
+    drawBar();
+  } });
+  const how = h('span', { class: 'quiet', 'aria-live': 'polite' });
+  const act = (order) => async () => {
+    const these = picked();
+    if (order === 'discard' && !await confirmed(`Discard ${plural(these.length, 'dead letter')}?`,
+      'What they were to do is not done. Who discarded them stays on record.', 'Discard', 'danger')) return;
+    chosen.clear();
+    if (order === 'redrive' && these.length > 1) {
+      const ids = these.map((letter) => letter.dead_letter_id);
+      await watched(() => redriveMany(session, { ids }, these, log, signal));
+    } else {
+      await Promise.all(these.map((letter) => steer(session, letter, order, log, signal)));
+    }
+    await load();
+  };
+  const button = (text, kind, onclick) => h('button', { type: 'button', class: `button ${kind}`, disabled: true, onclick }, text);
+  const [redrive, discard] = [button('Redrive', 'primary', act('redrive')), button('Discard', '', act('discard'))];
+  const everything = button('Redrive all that match…', '', () => redriveAll());
+  const bar = h('div', { class: 'bulk' }, h('label', { class: 'check' }, all, 'Choose all shown'), how,
+    h('span', { class: 'push row' }, redrive, discard, everything));
   const drawBar = () => {
-    const open = letters.filter((letter) => letter.status === 'OPEN');
-    const picked = open.filter((letter) => chosen.has(letter.dead_letter_id));
-    const act = (order) => async () => {
-      if (order === 'discard' && !await confirmed(`Discard ${plural(picked.length, 'dead letter')}?`,
-        'What they were to do is not done. Who discarded them stays on record.', 'Discard', 'danger')) return;
-      chosen.clear();
-      if (order === 'redrive' && picked.length > 1) {
-        const ids = picked.map((letter) => letter.dead_letter_id);
-        await watched(() => redriveMany(session, { ids }, picked, log, signal));
-      } else {
-        await Promise.all(picked.map((letter) => steer(session, letter, order, log, signal)));
-      }
-      await load();
-    };
-    const all = h('input', { type: 'checkbox', id: 'choose-all', disabled: open.length === 0,
-      checked: picked.length > 0 && picked.length === open.length,
-      indeterminate: picked.length > 0 && picked.length < open.length,
-      onchange: (event) => {
-        for (const letter of open) {
-          if (event.target.checked) chosen.add(letter.dead_letter_id);
-          else chosen.delete(letter.dead_letter_id);
-        }
-        for (const box of list.querySelectorAll('input[type=checkbox]:not(:disabled)')) box.checked = event.target.checked;
-        drawBar();
-      } });
-    const focused = document.activeElement?.id === 'choose-all';
-    fill(bar,
-      h('label', { class: 'check' }, all, picked.length ? `${picked.length} chosen` : 'Choose all shown'),
-      h('span', { class: 'quiet' }, letters.length ? `${plural(letters.length, 'letter')}${more ? ', and more' : ''}` : ''),
-      h('span', { class: 'push row' },
-        h('button', { type: 'button', class: 'button primary', disabled: picked.length === 0, onclick: act('redrive') }, 'Redrive'),
-        h('button', { type: 'button', class: 'button', disabled: picked.length === 0, onclick: act('discard') }, 'Discard'),
-        h('button', { type: 'button', class: 'button', disabled: open.length === 0, onclick: redriveAll }, 'Redrive all that match…')));
-    if (focused) all.focus();
+    const [many, few] = [open().length, picked().length];
+    all.disabled = everything.disabled = many === 0;
+    all.checked = few > 0 && few === many;
+    all.indeterminate = few > 0 && few < many;
+    redrive.disabled = discard.disabled = few === 0;
+    how.textContent = few ? `${few} chosen` : letters.length ? `${plural(letters.length, 'letter')}${more ? ', and more' : ''}` : '';
   };
   const redriveAll = () => watched(async () => {
     const { status, ...filter } = filterOf(asked);

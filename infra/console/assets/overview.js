@@ -2,37 +2,26 @@
 // are metrics, which a laptop's host hands over and CloudWatch shows in the cloud.
 
 import { get, local } from './api.js';
-import { areaChart, inSlots, sparkline } from './chart.js';
+import { areaChart, inSlots } from './chart.js';
 import { config } from './config.js';
-import { fill, h, keyed } from './dom.js';
+import { fill, h } from './dom.js';
 import { counted, duration, number, spaced } from './format.js';
 import { every } from './polling.js';
 import { link } from './router.js';
 import { failed, loading, stale } from './states.js';
-
-const MINUTES = 5;
-const SLOT_SECONDS = 5;
-const SLOTS = (MINUTES * 60) / SLOT_SECONDS;
-
-const COUNTS = [
-  ['accepted', 'Accepted', 'took effect'],
-  ['replayed', 'Replayed', 'stored answer again'],
-  ['relayed', 'Relayed', 'every queue has it'],
-  ['sent', 'Sent', 'by a provider'],
-  ['failed', 'Failed', 'sends given up'],
-  ['dead_letters', 'Dead letters', 'since the start'],
-];
+import { MINUTES, SLOTS, SLOT_SECONDS, showCounts, showStates } from './tiles.js';
 
 export function showOverview(root, { session, signal }) {
   const trouble = h('div', {});
-  const counts = h('ul', { class: 'tiles' });
+  const counts = h('ul', { class: config.local ? 'tiles' : 'tiles four', 'aria-label': 'Counts' });
   const lag = h('div', { class: 'stack' });
   const waiting = h('div', {}, loading());
+  const table = waitingTable();
   const queues = h('div', {}, loading());
   const cases = h('div', {});
   fill(root,
     h('h1', {}, 'Overview'), trouble,
-    config.local && h('section', { 'aria-label': 'Counts' }, counts),
+    counts,
     h('div', { class: 'columns' },
       h('section', { class: 'card' }, h('h2', {}, 'Relay lag'), lag),
       h('section', { class: 'card' }, h('h2', {}, 'Waiting now'), waiting),
@@ -44,14 +33,17 @@ export function showOverview(root, { session, signal }) {
       const [state, pulse] = await Promise.all([
         get(session, '/v1/overview', signal), config.local ? local('GET', 'pulse', undefined, signal) : null,
       ]);
-      samples.push([Date.parse(state.at) / 1000, state.outbox.relay_lag_ms]);
-      while (samples.length > 1000) samples.shift();
+      samples.push(state);
+      while (samples.length > 600) samples.shift();
       fill(trouble);
-      showWaiting(waiting, state);
+      if (!table.element.isConnected) fill(waiting, table.element);
+      table.show(state);
       showLag(lag, state, pulse, samples);
       if (pulse) {
         showCounts(counts, pulse);
         showQueues(queues, pulse.queues);
+      } else {
+        showStates(counts, samples);
       }
       await showCases(cases, session, state, signal);
     } catch (problem) {
@@ -64,25 +56,11 @@ export function showOverview(root, { session, signal }) {
   });
 }
 
-function showCounts(list, { now, pulse }) {
-  keyed(list, COUNTS.map(([name, title, what]) => {
-    const points = inSlots(pulse.seconds.map((second) => [second.at, second[name] ?? 0]),
-      { now, slots: SLOTS, seconds: SLOT_SECONDS });
-    const total = pulse.totals[name] ?? 0;
-    const recent = points.reduce((sum, value) => sum + value, 0);
-    const bad = (name === 'failed' || name === 'dead_letters') && total > 0;
-    return { key: name, state: [total, points], make: () => h('li', { class: `tile${bad ? ' bad' : ''}` },
-      h('p', { class: 'tile-title' }, title),
-      h('p', { class: 'tile-number', 'data-count': name }, number(total)),
-      sparkline(points, `${title}, last ${MINUTES} minutes: ${recent}`),
-      h('p', { class: 'quiet' }, what)) };
-  }));
-}
-
 function showLag(root, { outbox }, pulse, samples) {
   const now = Date.now() / 1000;
   const relayed = pulse?.pulse.seconds.filter((second) => second.relay_lag_ms !== undefined) ?? [];
-  const data = pulse ? relayed.map((second) => [second.at, second.relay_lag_ms]) : samples;
+  const data = pulse ? relayed.map((second) => [second.at, second.relay_lag_ms])
+    : samples.map((state) => [Date.parse(state.at) / 1000, state.outbox.relay_lag_ms]);
   const points = inSlots(data, { now: pulse?.now ?? now, slots: SLOTS, seconds: SLOT_SECONDS, join: Math.max });
   const last = pulse ? relayed.at(-1)?.relay_lag_ms : outbox.relay_lag_ms;
   const peak = Math.max(...points);
@@ -94,20 +72,32 @@ function showLag(root, { outbox }, pulse, samples) {
       span: `${MINUTES} min ago` }));
 }
 
-function showWaiting(root, { outbox, sends, dead_letters }) {
-  const row = (title, count, href, alarm) => h('tr', { class: alarm && count.count > 0 ? 'alarm' : null },
-    h('th', { scope: 'row' }, href ? h('a', { href }, title) : title), h('td', {}, counted(count)));
-  fill(root, h('table', { class: 'numbers' },
-    h('caption', { class: 'visually-hidden' }, 'What waits'),
-    h('tbody', {},
-      row('Events on their way', outbox.pending),
-      row('… overdue', outbox.overdue, null, true),
-      row('… in a sweeper’s hands', outbox.in_flight),
-      row('… given up', outbox.failed, null, true),
-      row('Sends under way', sends.open),
-      row('… stuck', sends.stuck, null, true),
-      row('… held for an operator', sends.held, link(['dead-letters']), true),
-      row('Open dead letters', dead_letters.open, link(['dead-letters']), true))));
+/** What waits, in a table whose rows stay: a link in it keeps the focus while the numbers change. */
+function waitingTable() {
+  const letters = link(['dead-letters']);
+  const rows = [
+    ['Events on their way', ({ outbox }) => outbox.pending],
+    ['… overdue', ({ outbox }) => outbox.overdue, true],
+    ['… in a sweeper’s hands', ({ outbox }) => outbox.in_flight],
+    ['… given up', ({ outbox }) => outbox.failed, true],
+    ['Sends under way', ({ sends }) => sends.open],
+    ['… stuck', ({ sends }) => sends.stuck, true],
+    ['… held for an operator', ({ sends }) => sends.held, true, letters],
+    ['Open dead letters', ({ dead_letters }) => dead_letters.open, true, letters],
+  ].map(([title, of, alarming, href]) => {
+    const cell = h('td', {});
+    return { of, alarming, cell, row: h('tr', {}, h('th', { scope: 'row' }, href ? h('a', { href }, title) : title), cell) };
+  });
+  return {
+    element: h('table', { class: 'numbers' }, h('caption', { class: 'visually-hidden' }, 'What waits'),
+      h('tbody', {}, rows.map(({ row }) => row))),
+    show(state) {
+      for (const { of, alarming, cell, row } of rows) {
+        cell.textContent = counted(of(state));
+        row.classList.toggle('alarm', Boolean(alarming) && of(state).count > 0);
+      }
+    },
+  };
 }
 
 function showQueues(root, queues) {
@@ -133,6 +123,10 @@ async function showCases(root, session, { outbox }, signal) {
   const asked = [['FAILED', outbox.failed], ['OVERDUE', outbox.overdue]].filter(([, { count }]) => count > 0);
   const pages = await Promise.all(asked.map(([status]) => get(session, `/v1/outbox?status=${status}&limit=20`, signal)));
   const entries = pages.flatMap((page) => page.events);
+  // Drawn anew only when it changed: its links keep the focus.
+  const seen = JSON.stringify(entries);
+  if (root.dataset.seen === seen) return root;
+  root.dataset.seen = seen;
   if (entries.length === 0) return fill(root);
   return fill(root, h('section', { class: 'card' }, h('h2', {}, 'Events that did not get out'),
     h('ul', { class: 'plain-list' }, entries.map((entry) => h('li', {},

@@ -60,6 +60,7 @@ const FILES: &[(&str, &str)] = &files![
     "assets/steering.js",
     "assets/story.js",
     "assets/story_page.js",
+    "assets/tiles.js",
     "assets/timeline.js",
     "assets/try_it.js",
 ];
