@@ -1,0 +1,13 @@
+import { chromium } from '@playwright/test';
+const U='http://127.0.0.1:3900';
+const call=async(m,p,b,o={})=>{const r=await fetch(U+p,{method:m,headers:{'content-type':'application/json',...(o.token?{authorization:`Bearer ${o.token}`}:{}),...(o.key?{'idempotency-key':o.key}:{})},body:b&&JSON.stringify(b)});return r.json().catch(()=>null)};
+const token=(await call('POST','/local/tokens',{sub:'crm',user_type:'ADMIN_USER',scopes:['commands:write','events:write','recipients:write','operate']})).token;
+await call('POST','/local/faults',{target:'SLACK',mode:'error',times:2});
+const id='kitchen-news-'+Math.floor(Math.random()*100);
+await call('POST','/v1/events',{event_id:id,event_type:'Announcement',aggregate_type:'Notice',aggregate_id:'kitchen',payload:{title:'The kitchen closes early',body:'Last orders at nine.',audience:'ADMIN_USER',channels:['EMAIL','SLACK']}},{token});
+const b = await chromium.launch({ executablePath:'/usr/bin/chromium', args:['--no-sandbox','--disable-gpu'] });
+const p = await (await b.newContext({ viewport:{width:1180,height:760}, locale:'en-GB' })).newPage();
+await p.goto(U+'/#/overview'); await p.waitForTimeout(4000); await p.screenshot({path:'/tmp/setup/overview.png', fullPage: false});
+await p.goto(U+'/#/events/'+id); await p.waitForTimeout(12000); await p.screenshot({path:'/tmp/setup/story.png', fullPage:false});
+await p.goto(U+'/#/inbox?as=RESTAURANT_USER:rosa,CUSTOMER:carla'); await p.waitForTimeout(2500); await p.screenshot({path:'/tmp/setup/inbox.png'});
+await b.close();
