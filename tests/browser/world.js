@@ -94,6 +94,11 @@ export const test = base.extend({
     await host.stop();
   }, { scope: 'worker' }],
   world: async ({ host }, use) => use(new World(host.url)),
+  // What the test before set going is done: a fault of this one would strike it.
+  calm: [async ({ host }, use) => {
+    await new World(host.url).idle();
+    await use();
+  }, { auto: true }],
   baseURL: async ({ host }, use) => use(host.url),
   complaints: async ({}, use) => {
     const complaints = [];
