@@ -57,24 +57,29 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Clients for these endpoints. Credentials come from the environment where it has some; engines take any.
+    /// The host's own clients for these endpoints, patient ones: a busy machine takes its time to make twenty tables.
+    /// Credentials come from the environment where it has some; engines take any.
     pub async fn new(endpoints: &Endpoints) -> Self {
-        Self::of(config().await, endpoints)
+        let aws = config().await;
+        let dynamodb = aws_sdk_dynamodb::config::Builder::from(&aws);
+        Self::of(aws, dynamodb, endpoints)
     }
 
     /// Clients of a function: they sign with its name, and go through this HTTP client. Credentials of the
     /// environment are used as they are, by everybody.
     pub fn of_function(&self, function: &str, endpoints: &Endpoints, http: &SharedHttpClient) -> Self {
-        if has_credentials() {
-            return self.clone();
+        let mut own = self.aws.to_builder();
+        if !has_credentials() {
+            let signed = Credentials::new(function, "local", None, None, "belfry-local");
+            own = own.credentials_provider(SharedCredentialsProvider::new(signed)).http_client(http.clone());
         }
-        let own = Credentials::new(function, "local", None, None, "belfry-local");
-        let own = self.aws.to_builder().credentials_provider(SharedCredentialsProvider::new(own));
-        Self::of(own.http_client(http.clone()).build(), endpoints)
+        let aws = own.build();
+        let dynamodb = runtime::dynamodb_config(&aws);
+        Self::of(aws, dynamodb, endpoints)
     }
 
-    fn of(aws: SdkConfig, endpoints: &Endpoints) -> Self {
-        let dynamodb = runtime::dynamodb_config(&aws).endpoint_url(&endpoints.dynamodb);
+    fn of(aws: SdkConfig, dynamodb: aws_sdk_dynamodb::config::Builder, endpoints: &Endpoints) -> Self {
+        let dynamodb = dynamodb.endpoint_url(&endpoints.dynamodb);
         let streams = aws_sdk_dynamodbstreams::config::Builder::from(&aws).endpoint_url(&endpoints.dynamodb);
         let sqs = aws_sdk_sqs::config::Builder::from(&aws).endpoint_url(&endpoints.sqs);
         Self {
