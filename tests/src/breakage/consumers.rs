@@ -183,6 +183,8 @@ fn saga() -> Vec<UseCase> {
         ),
         consumer!("cancelled before it was charged", "PaymentFunction", &[("payments CLOSED", 1)], |scene| {
             let id = ordered(scene).await;
+            // The charge is on its way, and the cancel overtakes it.
+            scene.message("payment").await;
             cancelled(scene, &id).await;
             scene.message("payment").await
         }),

@@ -52,8 +52,10 @@ pub struct Scene {
     stack: Stack,
     outside: Proxy,
     providers: Providers,
-    /// The messages that the functions under test were invoked with.
+    /// The messages that the functions under test were invoked with, by their ids.
     taken: Mutex<BTreeSet<String>>,
+    /// The orders among them, which a function that tries a send again sends to itself: the send is what counts.
+    orders: Mutex<BTreeSet<String>>,
 }
 
 impl Scene {
@@ -67,7 +69,7 @@ impl Scene {
         let mut settings: BTreeMap<String, String> = local::providers_at(outside.url());
         settings.extend(SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let stack = Stack::behind_a_proxy_with(Options { settings, by_hand: true, ..Options::default() }).await;
-        Self { stack, outside, providers, taken: Mutex::default() }
+        Self { stack, outside, providers, taken: Mutex::default(), orders: Mutex::default() }
     }
 
     /// The stack, for what comes before a use case.
@@ -148,6 +150,10 @@ impl Scene {
             if !messages.is_empty() {
                 let ids = messages.iter().filter_map(|message| message.message_id.clone());
                 self.taken.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+                if queue.starts_with("deliver-") {
+                    let bodies = messages.iter().filter_map(|message| message.body.clone());
+                    self.orders.lock().unwrap_or_else(PoisonError::into_inner).extend(bodies);
+                }
                 return event(queue, &messages);
             }
             self.stack.sweep().await;
@@ -205,7 +211,11 @@ impl Scene {
                 return waiting;
             }
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_new = |message: &&Message| !message.message_id.as_ref().is_some_and(|id| taken.contains(id));
+            let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = |set: &BTreeSet<String>, text: Option<&String>| text.is_some_and(|text| set.contains(text));
+            let is_new = |message: &&Message| {
+                !known(&taken, message.message_id.as_ref()) && !known(&orders, message.body.as_ref())
+            };
             waiting.extend(messages.iter().filter(is_new).filter_map(|message| message.body.clone()));
         }
     }
