@@ -39,9 +39,26 @@ fn slope((few, at_few): (usize, u64), (many, at_many): (usize, u64)) -> f64 {
 
 /// The instructions of a process that has granted so often.
 async fn counted(contender: Contender, requests: usize) -> Option<u64> {
+    let options = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
+    let said = driven(contender, requests, &options).await?;
+    let count = instructions(&said);
+    if count.is_none() {
+        eprintln!("{}: valgrind did not count: {said}", contender.name());
+    }
+    count
+}
+
+/// Writes down where the instructions of many first commands go, for `callgrind_annotate`. Takes a binary with symbols.
+pub async fn profile(contender: Contender, file: &Path) {
+    let options = ["--tool=callgrind", &format!("--callgrind-out-file={}", file.display())];
+    driven(contender, 1_000, &options).await;
+}
+
+/// What a process says that has granted so often under valgrind; nothing where it died of it.
+async fn driven(contender: Contender, requests: usize, options: &[&str]) -> Option<String> {
     let stage = Stage::set().await;
     let program = contender.program(stage.environment());
-    let mut process = Lambda::run(&under_valgrind(program)).await;
+    let mut process = Lambda::run(&under_valgrind(program, options)).await;
     for request in 0..requests {
         let id = format!("counted-{request}");
         let outcome = process.invoke_within(PATIENCE, grant(&id, &id)).await;
@@ -52,19 +69,13 @@ async fn counted(contender: Contender, requests: usize) -> Option<u64> {
         granted(contender, outcome);
     }
     process.terminate().await;
-    let said = process.said().await;
-    let count = instructions(&said);
-    if count.is_none() {
-        eprintln!("{}: valgrind did not count: {said}", contender.name());
-    }
-    count
+    Some(process.said().await)
 }
 
-fn under_valgrind(program: Program) -> Program {
-    let options = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--"];
+fn under_valgrind(program: Program, options: &[&str]) -> Program {
+    let options = options.iter().chain([&"--"]).map(|option| (*option).to_owned());
     let own = std::iter::once(program.path.display().to_string()).chain(program.arguments);
-    let arguments = options.map(str::to_owned).into_iter().chain(own).collect();
-    Program { path: Path::new("/usr/bin/valgrind").to_owned(), arguments, ..program }
+    Program { path: Path::new("/usr/bin/valgrind").to_owned(), arguments: options.chain(own).collect(), ..program }
 }
 
 /// What cachegrind says at the end: `==1== I   refs:      127,771`.

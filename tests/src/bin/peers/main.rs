@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tests::breakage::{grants, matrix};
+use tests::contenders::Contender;
 use tests::starts;
 
 use report::Figures;
@@ -40,6 +41,9 @@ struct Arguments {
     /// Write charts into this folder.
     #[arg(long)]
     svg: Option<PathBuf>,
+    /// Measure nothing: write where Belfry's instructions go into this file, for `callgrind_annotate`.
+    #[arg(long)]
+    profile: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,9 +70,13 @@ enum Part {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Arguments { command, mut rounds, mut requests, quick, only, svg } = Arguments::parse();
+    let Arguments { command, mut rounds, mut requests, quick, only, svg, profile } = Arguments::parse();
     if matches!(command, Some(Command::Engine)) {
         return engine_process::serve().await;
+    }
+    if let Some(file) = profile {
+        instructions::profile(Contender::Belfry, &file).await;
+        return Ok(());
     }
     if quick {
         (rounds, requests) = (rounds.min(2), requests.min(64));
