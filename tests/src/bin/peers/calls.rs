@@ -4,7 +4,7 @@ use serde_json::Value;
 use tests::Proxy;
 use tests::contenders::{Contender, changed, grant};
 
-use crate::stage::{Stage, granted};
+use crate::stage::{NotGranted, Stage, granted, until_granted};
 
 /// Calls of one contender for one kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,19 +21,19 @@ pub struct Calls {
 pub async fn count() -> Vec<Calls> {
     let mut all = Vec::new();
     for contender in [Contender::Belfry, Contender::Python, Contender::TypeScript] {
-        all.push(counted(contender, "/v1/entitlements/grants").await);
+        all.push(until_granted(async || counted(contender, "/v1/entitlements/grants").await).await);
     }
-    all.push(counted(Contender::Belfry, "/v1/entitlements/revokes").await);
+    all.push(until_granted(async || counted(Contender::Belfry, "/v1/entitlements/revokes").await).await);
     all
 }
 
-async fn counted(contender: Contender, path: &str) -> Calls {
+async fn counted(contender: Contender, path: &str) -> Result<Calls, NotGranted> {
     let stage = Stage::set().await;
     let proxy = Proxy::start(&stage.engine.dynamodb).await;
     let stage = stage.behind(proxy.url());
     let mut process = stage.enter(contender).await;
     // The first call of a process may look for more than later ones; and a revoke needs something to revoke.
-    granted(contender, process.invoke(grant("ugo", "before")).await);
+    granted(contender, process.invoke(grant("ugo", "before")).await)?;
     let is_grant = path.ends_with("/grants");
     let user = if is_grant { "uma" } else { "ugo" };
     let mut calls = async |event: Value| {
@@ -42,9 +42,9 @@ async fn counted(contender: Contender, path: &str) -> Calls {
         (proxy.take_recorded().len(), outcome)
     };
     let (first, outcome) = calls(changed(path, user, "k")).await;
-    granted(contender, outcome);
+    granted(contender, outcome)?;
     let (replay, outcome) = calls(changed(path, user, "k")).await;
-    granted(contender, outcome);
+    granted(contender, outcome)?;
     let (conflict, _) = calls(changed(path, "somebody-else", "k")).await;
-    Calls { contender, changes: !is_grant, first, replay, conflict }
+    Ok(Calls { contender, changes: !is_grant, first, replay, conflict })
 }

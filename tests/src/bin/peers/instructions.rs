@@ -7,7 +7,7 @@ use std::time::Duration;
 use tests::contenders::{Contender, grant};
 use tests::lambda::{Lambda, Outcome, Program};
 
-use crate::stage::{Stage, granted};
+use crate::stage::{NotGranted, Stage, granted, until_granted};
 
 /// Longer than any call takes under valgrind that does not hang.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -40,7 +40,7 @@ fn slope((few, at_few): (usize, u64), (many, at_many): (usize, u64)) -> f64 {
 /// The instructions of a process that has granted so often.
 async fn counted(contender: Contender, requests: usize) -> Option<u64> {
     let options = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
-    let said = driven(contender, requests, &options).await?;
+    let said = until_granted(async || driven(contender, requests, &options).await).await?;
     let count = instructions(&said);
     if count.is_none() {
         eprintln!("{}: valgrind did not count: {said}", contender.name());
@@ -51,11 +51,11 @@ async fn counted(contender: Contender, requests: usize) -> Option<u64> {
 /// Writes down where the instructions of many first commands go, for `callgrind_annotate`. Takes a binary with symbols.
 pub async fn profile(contender: Contender, file: &Path) {
     let options = ["--tool=callgrind", &format!("--callgrind-out-file={}", file.display())];
-    driven(contender, 1_000, &options).await;
+    until_granted(async || driven(contender, 1_000, &options).await).await;
 }
 
 /// What a process says that has granted so often under valgrind; nothing where it died of it.
-async fn driven(contender: Contender, requests: usize, options: &[&str]) -> Option<String> {
+async fn driven(contender: Contender, requests: usize, options: &[&str]) -> Result<Option<String>, NotGranted> {
     let stage = Stage::set().await;
     let program = contender.program(stage.environment());
     let mut process = Lambda::run(&under_valgrind(program, options)).await;
@@ -64,12 +64,12 @@ async fn driven(contender: Contender, requests: usize, options: &[&str]) -> Opti
         let outcome = process.invoke_within(PATIENCE, grant(&id, &id)).await;
         if outcome == Outcome::Died {
             eprintln!("{}: {}", contender.name(), process.said().await);
-            return None;
+            return Ok(None);
         }
-        granted(contender, outcome);
+        granted(contender, outcome)?;
     }
     process.terminate().await;
-    Some(process.said().await)
+    Ok(Some(process.said().await))
 }
 
 fn under_valgrind(program: Program, options: &[&str]) -> Program {

@@ -11,7 +11,7 @@ use tests::lambda::Lambda;
 use tests::timing::Times;
 
 use crate::processor::used;
-use crate::stage::{Stage, granted};
+use crate::stage::{NotGranted, Stage, granted, until_granted};
 
 /// How many requests are under way at a time: as many processes, as in Lambda.
 pub const CONNECTIONS: [usize; 3] = [1, 8, 32];
@@ -45,7 +45,7 @@ pub async fn measure(rounds: usize, requests: usize) -> Vec<Turn> {
     for round in 0..rounds {
         for connections in CONNECTIONS {
             for contender in order(round) {
-                let turn = turn(contender, connections, requests).await;
+                let turn = until_granted(async || turn(contender, connections, requests).await).await;
                 eprintln!("{turn:.2?}");
                 turns.push(Turn { round, ..turn });
             }
@@ -61,20 +61,18 @@ fn order(round: usize) -> [Contender; 4] {
     order
 }
 
-async fn turn(contender: Contender, connections: usize, requests: usize) -> Turn {
+async fn turn(contender: Contender, connections: usize, requests: usize) -> Result<Turn, NotGranted> {
     let stage = Stage::set().await;
     let processes: Vec<Lambda> =
         stream::iter(0..connections).map(|_| stage.enter(contender)).buffered(STARTING).collect().await;
     let warm_up = (WARM_UP.0 / connections).max(WARM_UP.1);
-    let (processes, _) = driven(contender, processes, "warm", warm_up).await;
-    let spent = || (processes.iter().map(|process| used(process.id())).sum::<Duration>(), used(stage.engine.id()));
-    let before = spent();
+    let (processes, _) = driven(contender, processes, "warm", warm_up).await?;
+    let before = spent(&processes, &stage);
     let each = (requests / connections).max(1);
     let begun = Instant::now();
-    let (processes, times) = driven(contender, processes, "timed", each).await;
+    let (processes, times) = driven(contender, processes, "timed", each).await?;
     let seconds = begun.elapsed().as_secs_f64();
-    let spent = || (processes.iter().map(|process| used(process.id())).sum::<Duration>(), used(stage.engine.id()));
-    let after = spent();
+    let after = spent(&processes, &stage);
     let count = (each * connections) as f64;
     let per_request = |before: Duration, after: Duration| (after - before).as_secs_f64() * 1e3 / count;
     let times = Times::new(times);
@@ -82,7 +80,7 @@ async fn turn(contender: Contender, connections: usize, requests: usize) -> Turn
         process.kill().await;
     }
     stage.engine.stop().await;
-    Turn {
+    Ok(Turn {
         contender,
         connections,
         round: 0,
@@ -91,11 +89,21 @@ async fn turn(contender: Contender, connections: usize, requests: usize) -> Turn
         per_second: count / seconds,
         cpu: per_request(before.0, after.0),
         engine_cpu: per_request(before.1, after.1),
-    }
+    })
+}
+
+/// What the processes and the engine have used of the processor so far.
+fn spent(processes: &[Lambda], stage: &Stage) -> (Duration, Duration) {
+    (processes.iter().map(|process| used(process.id())).sum(), used(stage.engine.id()))
 }
 
 /// Has each process do so many first commands, one after the other and all processes at the same time.
-async fn driven(contender: Contender, processes: Vec<Lambda>, name: &str, each: usize) -> (Vec<Lambda>, Vec<Duration>) {
+async fn driven(
+    contender: Contender,
+    processes: Vec<Lambda>,
+    name: &str,
+    each: usize,
+) -> Result<(Vec<Lambda>, Vec<Duration>), NotGranted> {
     let driving = processes.into_iter().enumerate().map(|(number, mut process)| {
         let ids = (0..each).map(|request| format!("{name}-{number}-{request}"));
         let events: Vec<Value> = ids.map(|id| grant(&id, &id)).collect();
@@ -105,14 +113,14 @@ async fn driven(contender: Contender, processes: Vec<Lambda>, name: &str, each: 
                 let begun = Instant::now();
                 let outcome = process.invoke(event).await;
                 times.push(begun.elapsed());
-                granted(contender, outcome);
+                granted(contender, outcome)?;
             }
-            (process, times)
+            Ok((process, times))
         })
     });
-    let driven = join_all(driving).await.into_iter().map(|driven| driven.expect("everybody grants"));
-    let (processes, times): (Vec<_>, Vec<_>) = driven.unzip();
-    (processes, times.concat())
+    let driven = join_all(driving).await.into_iter().map(|driven| driven.expect("nobody panics"));
+    let (processes, times): (Vec<_>, Vec<_>) = driven.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    Ok((processes, times.concat()))
 }
 
 /// The middle one.
