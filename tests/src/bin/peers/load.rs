@@ -37,6 +37,8 @@ pub struct Turn {
     pub cpu: f64,
     /// CPU of the engine per request, in milliseconds.
     pub engine_cpu: f64,
+    /// CPU of this program per request, in milliseconds: the Runtime API and whoever calls, the same for everybody.
+    pub driver_cpu: f64,
 }
 
 /// Measures everybody.
@@ -87,14 +89,16 @@ async fn turn(contender: Contender, connections: usize, requests: usize) -> Resu
         p50: times.millis(50),
         p99: times.millis(99),
         per_second: count / seconds,
-        cpu: per_request(before.0, after.0),
-        engine_cpu: per_request(before.1, after.1),
+        cpu: per_request(before[0], after[0]),
+        engine_cpu: per_request(before[1], after[1]),
+        driver_cpu: per_request(before[2], after[2]),
     })
 }
 
-/// What the processes and the engine have used of the processor so far.
-fn spent(processes: &[Lambda], stage: &Stage) -> (Duration, Duration) {
-    (processes.iter().map(|process| used(process.id())).sum(), used(stage.engine.id()))
+/// What the processes, the engine and this program have used of the processor so far.
+fn spent(processes: &[Lambda], stage: &Stage) -> [Duration; 3] {
+    let processes = processes.iter().map(|process| used(process.id())).sum();
+    [processes, used(stage.engine.id()), used(std::process::id())]
 }
 
 /// Has each process do so many first commands, one after the other and all processes at the same time.

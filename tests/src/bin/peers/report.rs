@@ -149,14 +149,14 @@ impl Figures {
             writeln!(f, "\n{connections} connection{s}, a first command, medians of {} rounds:\n", self.rounds())?;
             writeln!(
                 f,
-                "| | p50, ms | × bare | p99, ms | per second | CPU per request, ms | × bare | CPU of the engine, ms |"
+                "| | p50, ms | × bare | p99, ms | per second | CPU per request, ms | × bare | CPU of the engine, ms | of the driver, ms |"
             )?;
-            writeln!(f, "|---|---|---|---|---|---|---|---|")?;
+            writeln!(f, "|---|---|---|---|---|---|---|---|---|")?;
             for contender in Contender::ALL {
                 let of = |value: fn(&Turn) -> f64| self.median(contender, connections, value);
                 writeln!(
                     f,
-                    "| {} | {:.2} | {:.2} | {:.2} | {:.0} | {:.2} | {:.2} | {:.2} |",
+                    "| {} | {:.2} | {:.2} | {:.2} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} |",
                     contender.name(),
                     of(|turn| turn.p50),
                     self.ratio(contender, Contender::Bare, connections),
@@ -165,6 +165,7 @@ impl Figures {
                     of(|turn| turn.cpu),
                     self.ratio_of(contender, Contender::Bare, connections, |turn| turn.cpu),
                     of(|turn| turn.engine_cpu),
+                    of(|turn| turn.driver_cpu),
                 )?;
             }
         }
