@@ -35,6 +35,10 @@ latency *arguments:
 cold-start *arguments:
     cargo run -p tests --bin cold-start -- {{ arguments }}
 
+# Belfry's command against a bare handler and Powertools for AWS Lambda; `just peers --quick` to see that it works
+peers *arguments:
+    scripts/peers {{ arguments }}
+
 # what each use case costs, in units and dollars per million
 cost *arguments:
     cargo run -p tests --bin cost -- {{ arguments }}

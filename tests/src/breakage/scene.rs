@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::{Call, Effects, Service};
 use crate::by_hand::event;
-use crate::lambda::{FUNCTIONS, Lambda, binaries};
+use crate::contenders::Contender;
+use crate::lambda::{FUNCTIONS, Lambda, Program, binaries};
 use crate::{Caller, Fault, Proxy, Stack};
 
 /// Waits that a person has and a test has not.
@@ -43,6 +44,12 @@ const READERS: [(&str, &str); 11] = [
     ("deliver-push", "DeliverPushFunction"),
     ("deliver-slack", "DeliverSlackFunction"),
 ];
+
+/// What Powertools takes as the end of an invocation that died: its key is free again then. Short, in its favour.
+const PEERS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A table of what was answered, which is no effect of its own: whether it is finished shows in the answers.
+const NO_EFFECT: &str = "powertools";
 
 /// How often the scene goes on before it is clear that a message will not come.
 const MOST: usize = 20;
@@ -82,12 +89,17 @@ impl Scene {
         &self.providers
     }
 
-    /// Starts a function's release binary.
+    /// Starts a function's release binary, or a contender in the environment of the API.
     pub async fn start(&self, function: &str) -> Lambda {
-        let (_, name) = FUNCTIONS.iter().find(|(logical_id, _)| *logical_id == function).expect("a function");
         let mut all = self.stack.call(Method::GET, "/local/environment", None).await.json();
-        let environment = serde_json::from_value(all[function].take()).expect("its environment");
-        Lambda::start(binaries().get(*name).unwrap_or_else(|| panic!("no binary {name}")), &environment).await
+        let mut environment = |of: &str| serde_json::from_value(all[of].take()).expect("its environment");
+        if let Some(contender) = Contender::named(function) {
+            let program = contender.program(&environment("ApiFunction"));
+            return Lambda::run(&Program { timeout: PEERS_TIMEOUT, ..program }).await;
+        }
+        let (_, name) = FUNCTIONS.iter().find(|(logical_id, _)| *logical_id == function).expect("a function");
+        let binary = binaries().get(*name).unwrap_or_else(|| panic!("no binary {name}"));
+        Lambda::start(binary, &environment(function)).await
     }
 
     fn proxies(&self) -> [(Service, &Proxy); 3] {
@@ -185,6 +197,9 @@ impl Scene {
         let tables = self.stack.ask_dynamodb("ListTables", &json!({})).await;
         for table in tables["TableNames"].as_array().expect("tables").iter().filter_map(Value::as_str) {
             let table = table.trim_start_matches("belfry-");
+            if table == NO_EFFECT {
+                continue;
+            }
             effects.add_rows(table, &self.stack.rows(table).await);
         }
         for (queue, _) in READERS.into_iter().chain([("redrives", "")]) {
