@@ -51,7 +51,7 @@ pub struct Unreadable {
     /// Where it stands.
     pub key: Key,
     /// What is wrong with it.
-    pub problem: Corrupt,
+    pub problem: Box<Corrupt>,
 }
 
 /// A table that is read whole.
@@ -210,7 +210,7 @@ impl<T> Whole<T> {
         }
         match (self.parse)(&self.table, item) {
             Ok(row) => Ok(Seen { key, row, expires_at: parse::expires_at(item) }),
-            Err(problem) => Err(Unreadable { key, problem }),
+            Err(problem) => Err(Unreadable { key, problem: Box::new(problem) }),
         }
     }
 }
