@@ -89,9 +89,13 @@ impl Clients {
 /// A DynamoDB client for whoever reads the tables of a stack: at an endpoint, or in the account and region that AWS's
 /// ordinary chain names (environment, profile, role).
 pub async fn dynamodb(endpoint: Option<&str>) -> aws_sdk_dynamodb::Client {
-    let Some(endpoint) = endpoint else { return runtime::dynamodb(&loader().load().await) };
-    let config = runtime::dynamodb_config(&config().await).endpoint_url(endpoint);
-    aws_sdk_dynamodb::Client::from_conf(config.build())
+    let config = match endpoint {
+        None => runtime::dynamodb_config(&loader().load().await),
+        Some(endpoint) => runtime::dynamodb_config(&config().await).endpoint_url(endpoint),
+    };
+    // A page of a scan is larger than anything that a function reads.
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20)).build();
+    aws_sdk_dynamodb::Client::from_conf(config.timeout_config(timeouts).build())
 }
 
 async fn config() -> SdkConfig {
