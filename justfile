@@ -11,6 +11,10 @@ run *arguments:
 engine *arguments:
     cargo run -- engine {{ arguments }}
 
+# what must hold, checked on live tables; `just verify --host http://127.0.0.1:3000`, `just verify --stack belfry-production`
+verify *arguments:
+    cargo run -- verify {{ arguments }}
+
 # all tests, with functions built as they are deployed
 test *arguments:
     scripts/test {{ arguments }}
