@@ -12,9 +12,13 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// Checks the tables that answer there; nothing may be under way for longer than `grace`.
 pub async fn verified(dynamodb: aws_sdk_dynamodb::Client, grace: Duration) -> Report {
-    let survey = Survey::of_stack(Ledger::new(dynamodb), "belfry");
-    let pace = Pace { settle: Duration::from_millis(20), ..Pace::default() };
-    verify::verify(&survey, &terms(grace), &pace, |_| {}).await.expect("the tables can be read")
+    verified_with(&Survey::of_stack(Ledger::new(dynamodb), "belfry"), grace, Duration::from_millis(20)).await
+}
+
+/// The same; what looks wrong is looked at again after `settle`.
+pub async fn verified_with(survey: &Survey, grace: Duration, settle: Duration) -> Report {
+    let pace = Pace { settle, ..Pace::default() };
+    verify::verify(survey, &terms(grace), &pace, |_| {}).await.expect("the tables can be read")
 }
 
 /// The retention of a stack without settings of its own.
