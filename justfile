@@ -35,6 +35,10 @@ ci:
 latency *arguments:
     cargo run --release -p tests --bin latency -- {{ arguments }}
 
+# random commands, faults and kills, then an audit; `just soak --seconds 1800 --seed 7`
+soak *arguments:
+    cargo run -p tests --bin soak -- {{ arguments }}
+
 # size, start and memory of each function's release binary
 cold-start *arguments:
     cargo run -p tests --bin cold-start -- {{ arguments }}

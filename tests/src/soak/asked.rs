@@ -95,6 +95,14 @@ impl Log {
         *self.lock().counts.entry(what).or_default() += times;
     }
 
+    /// Notes how long a step took.
+    pub fn took(&self, time: std::time::Duration) {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let mut inner = self.lock();
+        let slowest = inner.counts.entry("slowest step, ms").or_default();
+        *slowest = millis.max(*slowest);
+    }
+
     /// Notes something that must not be.
     pub fn violation(&self, violation: String) {
         self.lock().violations.push(violation);

@@ -77,7 +77,9 @@ impl Soak {
                 if let Op::HandIn { to, urgent } = step.op {
                     self.handed_in.lock().expect("nobody panics with it").insert(step.n, (to, urgent));
                 }
+                let begun = tokio::time::Instant::now();
                 self.take(&step).await;
+                self.log.took(begun.elapsed());
             }
         };
         let time = async {
