@@ -11,6 +11,10 @@ run *arguments:
 engine *arguments:
     cargo run -- engine {{ arguments }}
 
+# what must hold, checked on live tables; `just verify --host http://127.0.0.1:3000`, `just verify --stack belfry-production`
+verify *arguments:
+    cargo run -- verify {{ arguments }}
+
 # all tests, with functions built as they are deployed
 test *arguments:
     scripts/test {{ arguments }}
@@ -30,6 +34,10 @@ ci:
 # POST to inbox, p50 and p99; `just latency --fill 100000` compares an empty stack with a full one
 latency *arguments:
     cargo run --release -p tests --bin latency -- {{ arguments }}
+
+# random commands, faults and kills, then an audit; `just soak --seconds 1800 --seed 7`
+soak *arguments:
+    cargo run -p tests --bin soak -- {{ arguments }}
 
 # size, start and memory of each function's release binary
 cold-start *arguments:

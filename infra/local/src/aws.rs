@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, SharedHttpClient};
 use runtime::{Pool, Roots};
 
@@ -91,19 +91,34 @@ impl Clients {
     }
 }
 
+/// A DynamoDB client for whoever reads the tables of a stack: at an endpoint, or in the account and region that AWS's
+/// ordinary chain names (environment, profile, role).
+pub async fn dynamodb(endpoint: Option<&str>) -> aws_sdk_dynamodb::Client {
+    let config = match endpoint {
+        None => runtime::dynamodb_config(&loader().load().await),
+        Some(endpoint) => runtime::dynamodb_config(&config().await).endpoint_url(endpoint),
+    };
+    // A page of a scan is larger than anything that a function reads.
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20)).build();
+    aws_sdk_dynamodb::Client::from_conf(config.timeout_config(timeouts).build())
+}
+
 async fn config() -> SdkConfig {
+    if has_credentials() {
+        return loader().load().await;
+    }
+    let anybody = Credentials::new("local", "local", None, None, "belfry-local");
+    loader().region(Region::from_static(REGION)).credentials_provider(anybody).load().await
+}
+
+fn loader() -> ConfigLoader {
     // A long poll of a queue takes up to 20 seconds, which the limit of one attempt must leave room for.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(30));
-    let loader = aws_config::defaults(BehaviorVersion::latest())
+    aws_config::defaults(BehaviorVersion::latest())
         .http_client(runtime::https(Roots::Amazon, Pool::Kept))
-        .timeout_config(timeouts.build());
-    if has_credentials() {
-        return loader.load().await;
-    }
-    let anybody = Credentials::new("local", "local", None, None, "belfry-local");
-    loader.region(Region::from_static(REGION)).credentials_provider(anybody).load().await
+        .timeout_config(timeouts.build())
 }
 
 fn has_credentials() -> bool {
