@@ -19,6 +19,10 @@ verify *arguments:
 test *arguments:
     scripts/test {{ arguments }}
 
+# the console in a browser; pictures of every page are in target/screenshots
+browser-tests *arguments:
+    scripts/browser-tests {{ arguments }}
+
 # format, clippy, docs, licences, unused dependencies, the template
 lint:
     scripts/lint

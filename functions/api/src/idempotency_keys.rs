@@ -6,7 +6,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::{IdempotencyKey, Time};
+use domain::{EventId, IdempotencyKey, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -38,6 +38,7 @@ pub async fn look_up(
         fingerprint: record.fingerprint.to_string(),
         status: record.status,
         body: record.body,
+        event_ids: record.event_ids,
         created_at: record.created_at,
         expires_at: Time::from_millis(record.expires_at.saturating_mul(1_000)),
     }))
@@ -83,6 +84,9 @@ pub struct KeyView {
     status: u16,
     /// The answer's body, as it was given.
     body: String,
+    /// The events that the command committed, whose stories tell what became of it; none of a refusal.
+    #[schema(value_type = Vec<String>)]
+    event_ids: Vec<EventId>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Time,
     #[schema(value_type = String, format = DateTime)]

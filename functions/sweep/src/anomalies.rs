@@ -35,8 +35,8 @@ impl Sweep {
             self.events.shelf_size(&self.ledger, Shelf::Failed),
             self.dead_letters.count(&self.ledger, &open),
             self.dead_letters.count(&self.ledger, &stale),
-            self.sends.count_due(&self.ledger, unswept),
-            self.sends.count_due(&self.ledger, (SendShelf::Stuck, None)),
+            self.sends.count_due(&self.ledger, unswept, u16::MAX),
+            self.sends.count_due(&self.ledger, (SendShelf::Stuck, None), u16::MAX),
             self.stale_sends(now),
             self.orders.overdue(&self.ledger, now.minus(UNCANCELLED), MOST_ORDERS),
         )?;
@@ -88,8 +88,8 @@ impl Sweep {
         let Some(kept) = self.sends_kept else { return Ok(0) };
         let then = now.minus(kept);
         let (held, open, stuck) = tokio::try_join!(
-            self.sends.count_due(&self.ledger, (SendShelf::Held, Some(then))),
-            self.sends.count_due(&self.ledger, (SendShelf::Open, Some(then))),
+            self.sends.count_due(&self.ledger, (SendShelf::Held, Some(then)), u16::MAX),
+            self.sends.count_due(&self.ledger, (SendShelf::Open, Some(then)), u16::MAX),
             self.sends.stuck(&self.ledger, MOST_STUCK),
         )?;
         Ok(held + open + stuck.iter().filter(|send| send.opened_at <= then).count())

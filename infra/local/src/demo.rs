@@ -1,4 +1,4 @@
-//! Demo data: recipients of all four kinds and a few events, through the public API as anybody would.
+//! Demo data: recipients of all four kinds, stock, and a few events, through the public API as anybody would.
 
 use axum::Router;
 use axum::body::Body;
@@ -9,13 +9,21 @@ use tower::ServiceExt;
 
 use crate::gateway::{Gateway, TokenRequest};
 
-/// Fills in the demo data. Doing it again changes nothing: recipients are put, commands carry fixed keys.
+/// Fills in the demo data. Doing it again changes nothing: recipients are put, commands carry fixed keys, events fixed
+/// ids, and stock that is there is left alone.
 pub async fn fill(api: Router, gateway: &Gateway) -> Result<(), String> {
-    let operator = TokenRequest::operator("demo", &["commands:write", "recipients:write"]);
-    let token = gateway.issue(&operator).map_err(|error| error.to_string())?;
+    let scopes = ["commands:write", "events:write", "recipients:write", "operate"];
+    let token = gateway.issue(&TokenRequest::operator("demo", &scopes)).map_err(|error| error.to_string())?;
     let demo = Demo { api, token };
-    for (user_type, user_id, recipient) in recipients() {
-        demo.call(Method::PUT, &format!("/v1/recipients/{user_type}/{user_id}"), "", &recipient).await?;
+    for Person { user_type, user_id, details } in people() {
+        demo.call(Method::PUT, &format!("/v1/recipients/{user_type}/{user_id}"), "", &details).await?;
+    }
+    for (unit, available, unit_price) in [("espresso", 100, 250), ("tasting-menu", 8, 9_500)] {
+        let path = format!("/v1/inventory/{unit}");
+        if demo.send(Method::GET, &path, "", &Value::Null).await? == StatusCode::NOT_FOUND {
+            let stock = json!({"available": available, "unit_price": unit_price, "currency": "EUR"});
+            demo.call(Method::PUT, &path, "", &stock).await?;
+        }
     }
     for (user_id, unit) in [("carla", "premium"), ("carla", "wine-pairing"), ("chen", "premium")] {
         let grant = json!({
@@ -23,23 +31,53 @@ pub async fn fill(api: Router, gateway: &Gateway) -> Result<(), String> {
         });
         demo.call(Method::POST, "/v1/entitlements/grants", &format!("demo-{user_id}-{unit}"), &grant).await?;
     }
-    Ok(())
+    let lines = json!([{"stock_keeping_unit": "espresso", "quantity": 2}]);
+    let order = json!({"customer_id": "chen", "lines": lines});
+    demo.call(Method::POST, "/v1/orders", "demo-order", &order).await?;
+    let tomorrow = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24);
+    let reservation = json!({
+        "customer_id": "carla", "restaurant_id": "trattoria", "agency_id": "viaggi", "party_size": 4,
+        "slot_time": tomorrow.to_string(),
+    });
+    demo.call(Method::POST, "/v1/reservations", "demo-reservation", &reservation).await?;
+    let announcement = json!({
+        "event_id": "demo-welcome", "event_type": "Announcement", "aggregate_type": "Notice", "aggregate_id": "welcome",
+        "payload": {"title": "Welcome to Belfry", "body": "This came from a source system.", "audience": "ADMIN_USER"},
+    });
+    demo.call(Method::POST, "/v1/events", "", &announcement).await
 }
 
-fn recipients() -> [(Audience, &'static str, Value); 6] {
-    let person =
-        |name: &str, address: &str| json!({"name": name, "email": address, "locale": "en", "time_zone": "Europe/Rome"});
-    let at = |mut person: Value, field: &str, id: &str| {
-        person[field] = json!(id);
-        person
+/// Somebody of the demo.
+#[derive(Debug)]
+pub struct Person {
+    /// Which of the four kinds.
+    pub user_type: Audience,
+    /// Who.
+    pub user_id: &'static str,
+    /// The recipient record.
+    pub details: Value,
+}
+
+/// Everybody of the demo.
+pub fn people() -> [Person; 6] {
+    let person = |user_type, user_id: &'static str, name: &str, more: Value| {
+        let mut details = json!({
+            "name": name, "email": format!("{user_id}@example.com"), "locale": "en", "time_zone": "Europe/Rome",
+        });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            details[field] = value.clone();
+        }
+        Person { user_type, user_id, details }
     };
+    let staff = |phone: &str| json!({"restaurant_id": "trattoria", "phone": phone});
+    let slack = "https://hooks.slack.com/services/T000/B000/demo";
     [
-        (Audience::Customer, "carla", person("Carla Conti", "carla@example.com")),
-        (Audience::Customer, "chen", person("Chen Wei", "chen@example.com")),
-        (Audience::RestaurantUser, "rosa", at(person("Rosa Ricci", "rosa@example.com"), "restaurant_id", "trattoria")),
-        (Audience::RestaurantUser, "remo", at(person("Remo Riva", "remo@example.com"), "restaurant_id", "trattoria")),
-        (Audience::AgencyUser, "ada", at(person("Ada Amato", "ada@example.com"), "agency_id", "viaggi")),
-        (Audience::AdminUser, "omar", person("Omar Orsi", "omar@example.com")),
+        person(Audience::Customer, "carla", "Carla Conti", json!({"push_tokens": ["carla-phone"]})),
+        person(Audience::Customer, "chen", "Chen Wei", json!({})),
+        person(Audience::RestaurantUser, "rosa", "Rosa Ricci", staff("+390600000001")),
+        person(Audience::RestaurantUser, "remo", "Remo Riva", staff("+390600000002")),
+        person(Audience::AgencyUser, "ada", "Ada Amato", json!({"agency_id": "viaggi"})),
+        person(Audience::AdminUser, "omar", "Omar Orsi", json!({"slack_webhook_url": slack})),
     ]
 }
 
@@ -50,6 +88,16 @@ struct Demo {
 
 impl Demo {
     async fn call(&self, method: Method, path: &str, key: &str, body: &Value) -> Result<(), String> {
+        let status = self.send(method, path, key, body).await?;
+        // 409 on engines that were filled before: the demo data is there.
+        if status.is_success() || status == StatusCode::CONFLICT {
+            Ok(())
+        } else {
+            Err(format!("{path} answered {status}"))
+        }
+    }
+
+    async fn send(&self, method: Method, path: &str, key: &str, body: &Value) -> Result<StatusCode, String> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -58,13 +106,9 @@ impl Demo {
         if !key.is_empty() {
             request = request.header("idempotency-key", key);
         }
-        let request = request.body(Body::from(body.to_string())).map_err(|error| error.to_string())?;
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let request = request.body(body).map_err(|error| error.to_string())?;
         let response = self.api.clone().oneshot(request).await.map_err(|error| error.to_string())?;
-        // 409 on engines that were filled before their keys ran out: the demo data is there.
-        if response.status().is_success() || response.status() == StatusCode::CONFLICT {
-            Ok(())
-        } else {
-            Err(format!("{path} answered {}", response.status()))
-        }
+        Ok(response.status())
     }
 }

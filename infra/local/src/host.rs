@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware;
-use axum::response::Html;
-use axum::routing::get;
 use engine::{Engine, EngineError, Ports};
 use providers::Providers;
 use tokio::net::TcpListener;
@@ -17,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::activity::Activity;
 use crate::aws::{ACCOUNT, Clients, Endpoints, REGION};
+use crate::console;
 use crate::deliveries::Deliveries;
 use crate::demo;
 use crate::environments::Environments;
@@ -131,7 +130,8 @@ impl Host {
     /// Starts everything; when it returns, requests are served.
     pub async fn start(options: Options) -> Result<Self, HostError> {
         let listener = listen(options.port).await?;
-        let address = local_address(&listener, options.port)?.to_string();
+        let bound = local_address(&listener, options.port)?;
+        let address = bound.to_string();
         let url = format!("http://{address}");
         let template = read_template(&options)?;
 
@@ -197,12 +197,14 @@ impl Host {
         let api = api.ok_or(HostError::NoHttp)?;
         let api = api.layer(middleware::from_fn_with_state(gateway.clone(), authorize));
         let local = Local {
+            api: api.clone(),
             gateway,
             providers: providers.clone(),
             providers_url,
             endpoints: endpoints.clone(),
             clients,
             door: door.clone(),
+            stack: options.stack.clone(),
             template,
             provisioned,
             deliveries,
@@ -216,8 +218,7 @@ impl Host {
         if options.demo {
             demo::fill(api.clone(), &local.gateway).await.map_err(HostError::Demo)?;
         }
-        let routes = Router::new()
-            .route("/", get(|| async { Html(include_str!("index.html")) }))
+        let routes = console::routes(bound)
             .merge(local_routes::routes(Arc::clone(&local)))
             .merge(sockets.map_or_else(Router::new, LiveGateway::routes))
             .fallback_service(api);

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::activity::Activity;
 use crate::aws::{Clients, Endpoints};
 use crate::deliveries::Deliveries;
+use crate::demo::{self, Person};
 use crate::environments::Environments;
 use crate::functions::Invocable;
 use crate::gateway::{Gateway, TokenRequest};
@@ -29,12 +30,14 @@ use crate::template::Template;
 
 /// What the local routes act on.
 pub struct Local {
+    pub api: Router,
     pub gateway: Gateway,
     pub providers: Providers,
     pub providers_url: String,
     pub endpoints: Endpoints,
     pub clients: Clients,
     pub door: Door,
+    pub stack: String,
     pub template: Template,
     pub provisioned: Provisioned,
     pub deliveries: Deliveries,
@@ -53,7 +56,7 @@ pub fn routes(local: Arc<Local>) -> Router {
     Router::new()
         .route("/local/tokens", post(tokens))
         .route("/local/sent", get(sent))
-        .route("/local/faults", post(faults))
+        .route("/local/faults", get(show_faults).post(faults))
         .route("/local/redeliver", post(redeliver_event))
         .route("/local/inject", post(inject))
         .route("/local/invoke", post(invoke))
@@ -61,6 +64,9 @@ pub fn routes(local: Arc<Local>) -> Router {
         .route("/local/endpoints", get(endpoints))
         .route("/local/environment", get(environment))
         .route("/local/metrics", get(metrics))
+        .route("/local/pulse", get(pulse))
+        .route("/local/people", get(people))
+        .route("/local/demo", post(fill_demo))
         .route("/local/rights", get(rights))
         .with_state(local)
 }
@@ -88,6 +94,11 @@ async fn faults(State(local): Shared, body: Body<Fault>) -> Result<Json<Value>, 
     let Json(fault) = body?;
     local.providers.set_fault(fault);
     Ok(Json(json!({})))
+}
+
+/// What the providers have been told to do, and how often they still will.
+async fn show_faults(State(local): Shared) -> Json<Value> {
+    Json(json!({"faults": local.providers.faults()}))
 }
 
 #[derive(Debug, Deserialize)]
@@ -183,6 +194,33 @@ async fn metrics(State(local): Shared) -> Json<Value> {
     Json(json!({"metrics": local.metrics.lines()}))
 }
 
+/// What the functions counted, by the second, and how full the queues are.
+async fn pulse(State(local): Shared) -> Json<Value> {
+    let worked = local.template.queues.iter().filter(|queue| queue.redrive.is_some());
+    let queues = join_all(worked.map(|queue| async {
+        let [waiting, in_flight, delayed] = local.queue_counts(&queue.logical_id).await?;
+        let name = queue.name.strip_prefix(&local.stack).unwrap_or(&queue.name).trim_start_matches('-');
+        Some(json!({"queue": name, "waiting": waiting, "in_flight": in_flight, "delayed": delayed}))
+    }));
+    let queues: Vec<Value> = queues.await.into_iter().flatten().collect();
+    let now = jiff::Timestamp::now().as_second();
+    Json(json!({"now": now, "pulse": local.metrics.pulse(), "queues": queues}))
+}
+
+/// Whom the demo data knows.
+async fn people() -> Json<Value> {
+    let people = demo::people().map(|Person { user_type, user_id, details }| {
+        json!({"user_type": user_type, "user_id": user_id, "name": details["name"]})
+    });
+    Json(json!({"people": people}))
+}
+
+/// Fills in the demo data, as `--demo` does.
+async fn fill_demo(State(local): Shared) -> Result<Json<Value>, Refused> {
+    demo::fill(local.api.clone(), &local.gateway).await.map_err(|error| Refused::internal(&error))?;
+    Ok(Json(json!({})))
+}
+
 /// What each function may do, whether it has done it since the start, and what it was denied.
 async fn rights(State(local): Shared) -> Json<Value> {
     Json(local.door.report())
@@ -226,15 +264,22 @@ impl Local {
     }
 
     async fn queue_is_empty(&self, logical_id: &str) -> bool {
+        self.queue_counts(logical_id).await == Some([0; 3])
+    }
+
+    /// How many messages are to be received, are in flight and are delayed; nothing where the queue does not say.
+    async fn queue_counts(&self, logical_id: &str) -> Option<[u64; 3]> {
         let names = [
             QueueAttributeName::ApproximateNumberOfMessages,
             QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
             QueueAttributeName::ApproximateNumberOfMessagesDelayed,
         ];
         let url = self.provisioned.queue_url(logical_id);
-        let request = self.clients.sqs.get_queue_attributes().queue_url(url).set_attribute_names(Some(names.into()));
-        let counts = request.send().await.ok().and_then(|output| output.attributes);
-        counts.is_some_and(|counts| counts.values().all(|count| count == "0"))
+        let request = self.clients.sqs.get_queue_attributes().queue_url(url);
+        let request = request.set_attribute_names(Some(names.clone().into()));
+        let counts = request.send().await.ok().and_then(|output| output.attributes)?;
+        let [waiting, in_flight, delayed] = names.map(|name| counts.get(&name).and_then(|count| count.parse().ok()));
+        Some([waiting?, in_flight?, delayed?])
     }
 }
 

@@ -1,4 +1,5 @@
-//! The metrics of the functions, kept for `GET /local/metrics`: in the cloud, CloudWatch reads them off the log.
+//! The metrics of the functions, kept for `GET /local/metrics` and added up for `GET /local/pulse`: in the cloud,
+//! CloudWatch reads them off the log.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use runtime::Metrics;
 use serde_json::Value;
 
+use crate::pulse::Pulse;
+
 /// How many lines are kept.
 const KEPT: usize = 10_000;
 
@@ -14,6 +17,7 @@ const KEPT: usize = 10_000;
 #[derive(Debug, Clone, Default)]
 pub struct RecentMetrics {
     lines: Arc<Mutex<VecDeque<String>>>,
+    pulse: Arc<Mutex<Pulse>>,
 }
 
 /// Collects one line.
@@ -34,6 +38,11 @@ impl RecentMetrics {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
+
+    /// What was counted, by the second.
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl io::Write for Line {
@@ -50,6 +59,12 @@ impl io::Write for Line {
 impl Drop for Line {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.bytes);
+        let now = jiff::Timestamp::now().as_second();
+        let mut pulse = self.recent.pulse.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+            pulse.add(now, &line);
+        }
+        drop(pulse);
         let mut lines = self.recent.lines.lock().unwrap_or_else(PoisonError::into_inner);
         for line in text.lines().filter(|line| !line.is_empty()) {
             lines.push_back(line.to_owned());

@@ -67,6 +67,16 @@ impl Faults {
         }
     }
 
+    /// What is set and not used up, in the order of the providers.
+    pub(crate) fn in_force(&self) -> Vec<Fault> {
+        let targets = [Target::Email, Target::Sms, Target::Push, Target::Slack, Target::Payment];
+        targets
+            .iter()
+            .filter(|target| self.mode(**target) != Mode::Ok)
+            .filter_map(|target| self.0.get(target).cloned())
+            .collect()
+    }
+
     /// Counts one request to `target` against its fault.
     pub(crate) fn count(&mut self, target: Target) {
         if let Some(Fault { times: Some(left), .. }) = self.0.get_mut(&target) {
@@ -96,12 +106,14 @@ mod tests {
         assert_eq!(next(&mut faults, Target::Email), Mode::Ok);
         let met: Vec<Mode> = (0..3).map(|_| next(&mut faults, Target::Sms)).collect();
         assert_eq!(met, [Mode::Error, Mode::Error, Mode::Ok]);
+        assert_eq!(faults.in_force(), []);
     }
 
     #[test]
     fn an_uncounted_fault_lasts_until_it_is_replaced() {
         let mut faults = Faults::default();
         faults.set(fault(Mode::Timeout, None));
+        assert_eq!(faults.in_force(), [fault(Mode::Timeout, None)]);
         assert!((0..50).all(|_| next(&mut faults, Target::Sms) == Mode::Timeout));
         faults.set(fault(Mode::Ok, None));
         assert_eq!(next(&mut faults, Target::Sms), Mode::Ok);

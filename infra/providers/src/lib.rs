@@ -84,6 +84,11 @@ impl Providers {
         self.desk().faults.set(fault);
     }
 
+    /// The faults in force, one for each provider that has one, and how often each still strikes.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.desk().faults.in_force()
+    }
+
     /// Makes the payment provider forget every idempotency key, as it does after a day. Intents and refunds stay.
     pub fn forget_idempotency_keys(&self) {
         self.desk().payments.forget_idempotency_keys();

@@ -154,7 +154,7 @@ impl Commands {
                     for event in &events {
                         writes.push(self.events.put(event)?);
                     }
-                    writes.push(self.keys.put(&self.record(request, &answer, &fresh), fresh.now)?);
+                    writes.push(self.keys.put(&self.record(request, (&answer, &events), &fresh), fresh.now)?);
                     match self.ledger.commit(&writes).await? {
                         Outcome::Committed => return Ok(Executed::Accepted(answer)),
                         Outcome::Raced(raced) => {
@@ -203,7 +203,7 @@ impl Commands {
     /// Stores a refusal. That the failed transaction said nothing of the key does not prove the key absent, so
     /// the put has a condition of its own, and its failure means replay.
     async fn refuse(&self, request: &Request, answer: Answer, fresh: &Fresh) -> Result<Executed, LedgerError> {
-        let record = self.record(request, &answer, fresh);
+        let record = self.record(request, (&answer, &[]), fresh);
         match self.keys.put_alone(&self.ledger, &record, fresh.now).await? {
             None => Ok(Executed::Refused(answer)),
             Some(standing) => Ok(answered(&standing, request)),
@@ -216,9 +216,10 @@ impl Commands {
         Ok(stored.map_or(Executed::Refused(answer), |record| answered(&record, request)))
     }
 
-    fn record(&self, request: &Request, answer: &Answer, fresh: &Fresh) -> Record {
+    fn record(&self, request: &Request, (answer, events): (&Answer, &[Event]), fresh: &Fresh) -> Record {
         let times = (fresh.now, fresh.now.plus(self.key_ttl));
-        self.keys.record((&request.caller, &request.key), &request.fingerprint, answer, times)
+        let event_ids = events.iter().map(|event| event.event_id.clone()).collect();
+        self.keys.record((&request.caller, &request.key), &request.fingerprint, (answer, event_ids), times)
     }
 }
 

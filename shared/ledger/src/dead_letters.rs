@@ -123,8 +123,17 @@ impl DeadLetters {
 
     /// How many match.
     pub async fn count(&self, ledger: &Ledger, filter: &DeadLetterFilter) -> Result<u64, LedgerError> {
-        let listed = self.listed(ledger, filter, (Order::OldestFirst, usize::MAX, None)).await?;
-        Ok(u64::try_from(listed.len()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.count_up_to(ledger, filter, usize::MAX).await?).unwrap_or(u64::MAX))
+    }
+
+    /// How many match, counted up to `most`.
+    pub async fn count_up_to(
+        &self,
+        ledger: &Ledger,
+        filter: &DeadLetterFilter,
+        most: usize,
+    ) -> Result<usize, LedgerError> {
+        Ok(self.listed(ledger, filter, (Order::OldestFirst, most, None)).await?.len())
     }
 
     async fn listed(

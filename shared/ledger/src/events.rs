@@ -19,6 +19,9 @@ use crate::item::{Item, Key, from_item, text, to_item};
 use crate::outbox::Shelf;
 use crate::read::Page;
 
+/// What sources hand in has histories of its own: nobody can write into the audit of an aggregate of ours.
+const HANDED_IN: &str = "HANDED_IN";
+
 /// The table.
 #[derive(Debug, Clone)]
 pub struct Events {
@@ -60,6 +63,10 @@ struct ContentRow {
 /// An event of the past, as the history shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Past {
+    /// Its id.
+    pub event_id: EventId,
+    /// The aggregate's version that it made, where versions order the aggregate's events.
+    pub version: Option<u64>,
     /// What happened.
     pub event_type: String,
     /// When.
@@ -143,8 +150,8 @@ impl Events {
         Ok(from_item::<IdRow>(&self.table, keys)?.event_id)
     }
 
-    /// The events of an aggregate, newest first, from behind `after` (sequence and event id of a row). One query of the
-    /// index `by_aggregate`, which lags by moments: nothing is decided on it.
+    /// Our own events of an aggregate, newest first, from behind `after` (sequence and event id of a row). One query of
+    /// the index `by_aggregate`, which lags by moments: nothing is decided on it.
     pub async fn of_aggregate(
         &self,
         ledger: &Ledger,
@@ -152,7 +159,27 @@ impl Events {
         limit: u16,
         after: Option<(&str, &str)>,
     ) -> Result<Page<Past>, LedgerError> {
-        let aggregate = compose(&[aggregate_type, aggregate_id]);
+        self.history(ledger, compose(&[aggregate_type, aggregate_id]), limit, after).await
+    }
+
+    /// The same of what sources handed in of an aggregate that they call so.
+    pub async fn handed_in_of(
+        &self,
+        ledger: &Ledger,
+        (aggregate_type, aggregate_id): &(String, String),
+        limit: u16,
+        after: Option<(&str, &str)>,
+    ) -> Result<Page<Past>, LedgerError> {
+        self.history(ledger, compose(&[HANDED_IN, aggregate_type, aggregate_id]), limit, after).await
+    }
+
+    async fn history(
+        &self,
+        ledger: &Ledger,
+        aggregate: String,
+        limit: u16,
+        after: Option<(&str, &str)>,
+    ) -> Result<Page<Past>, LedgerError> {
         let start = after.map(|(sequence, event_id)| {
             let names = ["aggregate", "sequence", "event_id"].map(str::to_owned);
             names.into_iter().zip([text(&aggregate), text(sequence), text(event_id)]).collect()
@@ -182,7 +209,15 @@ impl Events {
         let next = rows.last().filter(|_| more).map(|row| format!("{}#{}", row.sequence, row.event_id));
         let rows = rows.into_iter().map(|row| {
             let payload = serde_json::from_str(&row.payload).map_err(|error| Corrupt::new(&self.table, &error))?;
-            Ok(Past { event_type: row.event_type, occurred_at: row.occurred_at, actor: row.actor, payload })
+            Ok(Past {
+                event_id: row.event_id,
+                // What has no version is ordered by the clock, whose text is no number.
+                version: row.sequence.parse().ok(),
+                event_type: row.event_type,
+                occurred_at: row.occurred_at,
+                actor: row.actor,
+                payload,
+            })
         });
         Ok(Page { rows: rows.collect::<Result<_, Corrupt>>()?, next })
     }
@@ -210,10 +245,9 @@ impl Events {
             event_type: event.event_type.clone(),
             aggregate_type: event.aggregate_type.clone(),
             aggregate_id: event.aggregate_id.clone(),
-            // What sources hand in has histories of its own: nobody can write into the audit of an aggregate of ours.
             aggregate: match content {
                 None => compose(&[&event.aggregate_type, &event.aggregate_id]),
-                Some(_) => compose(&["HANDED_IN", &event.aggregate_type, &event.aggregate_id]),
+                Some(_) => compose(&[HANDED_IN, &event.aggregate_type, &event.aggregate_id]),
             },
             // Versions order an aggregate's own events exactly; the clock orders what sources hand in.
             sequence: event.version.map_or_else(|| event.recorded_at.to_string(), |version| format!("{version:020}")),

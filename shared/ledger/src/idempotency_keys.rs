@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::id::compose;
-use domain::{Caller, Fingerprint, IdempotencyKey, Time};
+use domain::{Caller, EventId, Fingerprint, IdempotencyKey, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
@@ -36,6 +36,9 @@ pub struct Record {
     pub status: u16,
     /// The answer's body, byte for byte.
     pub body: String,
+    /// The events that the command committed; none where it was refused. Their stories tell what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub event_ids: Vec<EventId>,
     /// When it was stored.
     pub created_at: Time,
     /// Seconds since the epoch from which it counts as absent.
@@ -65,12 +68,12 @@ impl IdempotencyKeys {
         Key::new(&self.table, "caller_key", compose(&[&caller.issuer, &caller.subject, key.as_str()]))
     }
 
-    /// A record of this answer.
+    /// A record of this answer, and of the events that were committed with it.
     pub fn record(
         &self,
         (caller, key): (&Caller, &IdempotencyKey),
         fingerprint: &Fingerprint,
-        answer: &Answer,
+        (answer, event_ids): (&Answer, Vec<EventId>),
         (now, expires): (Time, Time),
     ) -> Record {
         Record {
@@ -80,6 +83,7 @@ impl IdempotencyKeys {
             fingerprint: fingerprint.clone(),
             status: answer.status,
             body: answer.body.clone(),
+            event_ids,
             created_at: now,
             expires_at: expires.as_seconds(),
         }

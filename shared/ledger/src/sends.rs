@@ -207,13 +207,14 @@ impl Sends {
         Ok(self.read(ledger, stuck).await?.into_iter().filter(ChannelSend::is_stuck).collect())
     }
 
-    /// How many sends of a shelf are due by then; without a time, all of them.
+    /// How many sends of a shelf are due by then, counted up to `most`; without a time, all of them.
     pub async fn count_due(
         &self,
         ledger: &Ledger,
         (shelf, until): (Shelf, Option<Time>),
+        most: u16,
     ) -> Result<usize, LedgerError> {
-        Ok(self.places(ledger, &[shelf], until, u16::MAX).await?.len())
+        Ok(self.places(ledger, &[shelf], until, most).await?.len())
     }
 
     async fn places(

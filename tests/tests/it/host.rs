@@ -2,6 +2,7 @@
 
 use engine::{Engine, Ports};
 use local::{Endpoints, Host, HostError, Options};
+use reqwest::{Method, StatusCode};
 use tests::Stack;
 
 const TEMPLATE: &str = include_str!("../../../infra/template.yaml");
@@ -102,5 +103,17 @@ async fn the_demo_has_recipients_of_all_four_kinds_and_something_in_the_inbox() 
     let stack = Stack::with(Options { demo: true, ..Options::default() }).await;
     stack.idle().await;
     assert_eq!(stack.count("recipients").await, 6);
-    assert_eq!(stack.customer("carla").await.inbox_titles().await.len(), 2);
+    // Two grants, and the reservation that she asked for; the restaurant's staff can act on it.
+    assert_eq!(stack.customer("carla").await.inbox_titles().await.len(), 3);
+    assert_eq!(stack.caller("rosa", "RESTAURANT_USER", &[]).await.inbox_titles().await.len(), 1);
+    let stock = stack.operator().await.get("/v1/inventory/espresso").await.json();
+    assert_eq!((&stock["available"], &stock["sold"]), (&98.into(), &2.into()), "an order has come to its end");
+    let people = stack.call(Method::GET, "/local/people", None).await.json();
+    assert_eq!(people["people"].as_array().map(Vec::len), Some(6));
+
+    let events = stack.count("events").await;
+    assert_eq!(stack.call(Method::POST, "/local/demo", None).await.status, StatusCode::OK);
+    stack.idle().await;
+    assert_eq!(stack.count("events").await, events, "filled in twice, there once");
+    assert_eq!(stack.operator().await.get("/v1/inventory/espresso").await.json(), stock);
 }

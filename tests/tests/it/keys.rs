@@ -17,6 +17,7 @@ async fn an_operator_looks_a_key_up_and_evicts_it() {
     assert_eq!(found.status, StatusCode::OK, "{}", found.text);
     assert_eq!(found.json()["body"], granted.text, "the stored answer, byte for byte");
     assert_eq!((&found.json()["status"], &found.json()["caller"]), (&200.into(), &"shop".into()));
+    assert_eq!(found.json()["event_ids"], serde_json::json!(stack.column("events", "event_id").await));
     assert_eq!(operator.get("/v1/idempotency-keys/a%2Fb%23c%25d?caller=other").await.code(), "NOT_FOUND");
     assert_eq!(operator.get("/v1/idempotency-keys/a%2Fb%23c%25d").await.code(), "BAD_REQUEST");
 
@@ -27,6 +28,7 @@ async fn an_operator_looks_a_key_up_and_evicts_it() {
     // The key is free again: the same request is a first one, and meets the state as it is.
     let again = shop.grant("a/b#c%d", "u", "s").await;
     assert_eq!((again.status, again.replayed), (StatusCode::CONFLICT, false));
+    assert_eq!(operator.get(path).await.json()["event_ids"], serde_json::json!([]), "a refusal has no event");
 }
 
 #[tokio::test]

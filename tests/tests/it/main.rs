@@ -2,6 +2,7 @@
 
 mod actions;
 mod actions_race;
+mod aggregate_events;
 mod authorisation;
 mod bad_input;
 mod broken_calls;
@@ -20,6 +21,7 @@ mod live_news;
 mod local_routes;
 mod model;
 mod orders;
+mod overview;
 mod preferences;
 mod read_all;
 mod reading;

@@ -88,6 +88,8 @@ pub async fn commands() -> Stack {
     }
     stack.idle().await;
     ok(operator.get("/v1/events/e").await);
+    ok(operator.get("/v1/events?aggregate_type=Entitlement&aggregate_id=u%23s").await);
+    ok(operator.get("/v1/overview").await);
     ok(operator.get("/v1/outbox?status=FAILED").await);
     ok(operator.order("/v1/outbox/e/republish", "again").await);
     for n in 0..4 {

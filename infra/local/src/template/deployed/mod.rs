@@ -2,6 +2,7 @@
 //! specification.
 
 mod alarms;
+mod console;
 mod functions;
 mod queues;
 mod routes;

@@ -1,0 +1,60 @@
+import { accessible, expect, picture, test } from './world.js';
+
+test('two windows: the first to act decides, and the other sees it at once', async ({ context, world }) => {
+  const [rosa, remo] = [await context.newPage(), await context.newPage()];
+  await rosa.goto('/#/inbox?as=RESTAURANT_USER:rosa');
+  await remo.goto('/#/inbox?as=RESTAURANT_USER:remo');
+  for (const page of [rosa, remo]) await expect(page.getByText('live', { exact: true })).toBeVisible();
+  const id = await world.reserve('two-windows');
+  const told = (page) => page.getByRole('listitem').filter({ hasText: id });
+  await expect(told(rosa)).toBeVisible();
+  await expect(told(remo)).toBeVisible();
+  await expect(rosa.locator('.unread-count')).toBeVisible();
+  await told(rosa).getByRole('button', { name: 'Confirm' }).click();
+  await expect(told(rosa)).toContainText('Handled by you: confirmed');
+  await expect(told(remo)).toContainText('Handled by Rosa Ricci: confirmed');
+  await expect(told(remo).getByRole('button', { name: 'Confirm' })).toBeHidden();
+  await picture(remo, 'inbox-handled');
+  await told(remo).getByRole('link', { name: 'Story' }).click();
+  await expect(remo.getByText('Restaurant user told, handled by rosa')).toBeVisible();
+});
+
+test('side by side in one window: read, act, read all', async ({ page, world }) => {
+  await page.goto('/#/inbox');
+  await expect(page.getByText('Whose inbox?')).toBeVisible();
+  await page.getByRole('link', { name: 'Rosa and Remo, side by side' }).click();
+  const panel = (name) => page.getByRole('region', { name });
+  await expect(panel('Rosa Ricci').getByText('live', { exact: true })).toBeVisible();
+  await expect(panel('Remo Riva').getByText('live', { exact: true })).toBeVisible();
+  await world.announce('side-by-side', { title: 'Taste the new olive oil', body: 'At five.', audience: 'RESTAURANT_USER', restaurant_id: 'trattoria' });
+  const told = (name) => panel(name).getByRole('listitem').filter({ hasText: 'olive oil' });
+  await expect(told('Rosa Ricci')).toBeVisible();
+  await expect(told('Remo Riva')).toBeVisible();
+  await accessible(page);
+  await picture(page, 'inbox-side-by-side');
+  await told('Rosa Ricci').getByRole('button', { name: 'Mark read' }).click();
+  await expect(told('Rosa Ricci').getByRole('img', { name: 'unread' })).toBeHidden();
+  await panel('Remo Riva').getByRole('button', { name: 'Mark all read' }).click();
+  await expect(panel('Remo Riva').locator('.unread-count')).toBeHidden();
+  await expect(panel('Remo Riva').getByRole('img', { name: 'unread' })).toHaveCount(0);
+  await panel('Remo Riva').getByLabel('Unread only').check();
+  await expect(panel('Remo Riva').getByText('Nothing unread.')).toBeVisible();
+});
+
+test('whoever comes second is told who was first', async ({ page, world }) => {
+  const id = await world.reserve('too-late');
+  await world.idle();
+  // Remo's socket is deaf: his page does not hear of Rosa.
+  await page.routeWebSocket(/live/, () => {});
+  await page.goto('/#/inbox?as=RESTAURANT_USER:remo');
+  const token = await world.token({ sub: 'rosa', user_type: 'RESTAURANT_USER', name: 'Rosa Ricci' });
+  const { json } = await world.call('GET', '/v1/inbox', { token });
+  const told = json.notifications.find((row) => row.body.includes(id));
+  const row = page.getByRole('listitem').filter({ hasText: id });
+  await expect(row.getByRole('button', { name: 'Confirm' })).toBeVisible();
+  const first = { token, key: 'first', body: { action_type: 'REJECTED' } };
+  expect((await world.call('POST', `/v1/notifications/${told.notification_id}/actions`, first)).status).toBe(200);
+  await row.getByRole('button', { name: 'Confirm' }).click();
+  await expect(row).toContainText('Handled by Rosa Ricci: rejected');
+  await expect(row.getByRole('alert')).toContainText('Rosa Ricci');
+});
