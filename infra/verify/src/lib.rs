@@ -22,6 +22,8 @@ pub use finding::{Finding, Invariant};
 pub use report::{Money, Report};
 pub use terms::{Pace, Progress, Terms};
 
+use domain::payment::Payment;
+use domain::stock::Hold;
 use ledger::LedgerError;
 use ledger::survey::Survey;
 
@@ -55,8 +57,8 @@ pub async fn verify(
     walk.table::<sends::SendCase>().await?;
     walk.table::<dead_letters::DeadLetterCase>().await?;
     walk.table::<orders::OrderCase>().await?;
-    walk.table::<saga::HoldCase>().await?;
-    walk.table::<saga::PaymentCase>().await?;
+    walk.table::<saga::PartCase<Hold>>().await?;
+    walk.table::<saga::PartCase<Payment>>().await?;
     walk.table::<stock::StockCase>().await?;
     stock::verify(&mut walk).await?;
     Ok(walk.report)

@@ -25,14 +25,7 @@ pub(crate) struct NotificationCase {
 }
 
 fn send_key(survey: &Survey, notification: &Notification, channel: Channel) -> Key {
-    survey.send_key(&SendOrder {
-        event_id: notification.event_id.clone(),
-        notification_id: notification.notification_id,
-        channel,
-        audience: notification.audience,
-        user_id: notification.user_id.clone(),
-        group: notification.group.clone(),
-    })
+    survey.send_key(&SendOrder::of(notification, channel))
 }
 
 fn told_key(survey: &Survey, notification: &Notification) -> Key {

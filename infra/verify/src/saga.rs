@@ -1,7 +1,7 @@
 //! Holds and payments: each belongs to an order, and reports what became of it.
 
 use domain::Time;
-use domain::order::Order;
+use domain::order::{Money, Order};
 use domain::payment::{Payment, PaymentState};
 use domain::stock::{Hold, HoldStatus};
 use futures_util::future::try_join_all;
@@ -14,91 +14,118 @@ use crate::finding::Invariant;
 use crate::lineage::{Lineage, Reported};
 use crate::terms::Terms;
 
-/// What an order holds, the order, and the events that report it.
-#[derive(Debug)]
-pub(crate) struct HoldCase(Hold, Beside<Order>, Lineage);
+/// What a service of the saga keeps of one order.
+pub(crate) trait Part: Sized {
+    /// The kind under which its history is kept.
+    const KIND: &'static str;
 
-/// What an order has paid, the order, and the events that report it.
-#[derive(Debug)]
-pub(crate) struct PaymentCase(Payment, Beside<Order>, Lineage);
+    fn table(survey: &Survey) -> &Whole<Self>;
 
-/// The order and the events of each of these.
-async fn orders(survey: &Survey, kind: &str, ids: &[Uuid]) -> Result<Vec<(Beside<Order>, Lineage)>, LedgerError> {
-    let lineages = ids.iter().map(|id| async { Lineage::read(survey, kind, &id.to_string()).await });
-    let lineages = try_join_all(lineages).await?;
-    let found = survey.read(ids.iter().map(|id| survey.orders.key(id))).await?;
-    let orders = ids.iter().map(|id| Beside::of(&survey.orders, &found, &survey.orders.key(id)));
-    Ok(orders.zip(lineages).collect())
-}
+    fn order_id(&self) -> Uuid;
 
-fn check_order(order: &Beside<Order>, id: Uuid, notes: &mut Notes) {
-    if order.is_absent() {
-        notes.broken(Invariant::SagaHasOrder, format!("order {id}"), "none");
+    fn version(&self) -> u64;
+
+    /// The versions that have an event, and since when.
+    fn reports(&self, order: Option<&Order>) -> Vec<(u64, Time)>;
+
+    /// What is charged by it.
+    fn charged(&self) -> Option<&Money> {
+        None
     }
 }
 
-impl Check for HoldCase {
-    type Row = Hold;
+/// A part, its order, and the events that report it.
+#[derive(Debug)]
+pub(crate) struct PartCase<P>(P, Beside<Order>, Lineage);
 
-    fn table(survey: &Survey) -> &Whole<Hold> {
-        &survey.holds
+impl<P: Part> Check for PartCase<P> {
+    type Row = P;
+
+    fn table(survey: &Survey) -> &Whole<P> {
+        P::table(survey)
     }
 
-    async fn beside(survey: &Survey, rows: Vec<Seen<Hold>>) -> Result<Vec<(Key, Self)>, LedgerError> {
-        let ids: Vec<Uuid> = rows.iter().map(|seen| seen.row.order_id).collect();
-        let orders = orders(survey, "Hold", &ids).await?;
-        Ok(rows
-            .into_iter()
-            .zip(orders)
-            .map(|(seen, (order, lineage))| (seen.key, Self(seen.row, order, lineage)))
-            .collect())
+    async fn beside(survey: &Survey, rows: Vec<Seen<P>>) -> Result<Vec<(Key, Self)>, LedgerError> {
+        let lineages = rows.iter().map(|seen| async {
+            let id = seen.row.order_id().to_string();
+            Lineage::read(survey, P::KIND, &id).await
+        });
+        let lineages = try_join_all(lineages).await?;
+        let found = survey.read(rows.iter().map(|seen| survey.orders.key(&seen.row.order_id()))).await?;
+        let case = |(seen, lineage): (Seen<P>, Lineage)| {
+            let order = Beside::of(&survey.orders, &found, &survey.orders.key(&seen.row.order_id()));
+            (seen.key, Self(seen.row, order, lineage))
+        };
+        Ok(rows.into_iter().zip(lineages).map(case).collect())
     }
 
     fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
-        let Self(hold, order, lineage) = self;
-        check_order(order, hold.order_id, notes);
-        let reports = match hold.status {
+        let Self(part, order, lineage) = self;
+        if order.is_absent() {
+            notes.broken(Invariant::SagaHasOrder, format!("order {}", part.order_id()), "none");
+        }
+        if let Some(Money { amount, currency }) = part.charged() {
+            notes.money.entry(currency.clone()).or_default().charged += u128::from(*amount);
+        }
+        let reported = Reported { version: part.version(), due: part.reports(order.row()), every: false };
+        lineage.check(&reported, terms, now, notes);
+    }
+}
+
+impl Part for Hold {
+    const KIND: &'static str = "Hold";
+
+    fn table(survey: &Survey) -> &Whole<Self> {
+        &survey.holds
+    }
+
+    fn order_id(&self) -> Uuid {
+        self.order_id
+    }
+
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// A hold has no time of its own.
+    fn reports(&self, order: Option<&Order>) -> Vec<(u64, Time)> {
+        let last = match self.status {
             HoldStatus::Closed => 0,
             HoldStatus::Reserved => 1,
             HoldStatus::Sold | HoldStatus::Released => 2,
         };
-        // A hold has no time of its own.
-        let placed_at = order.row().map(|order| order.created_at);
-        let due = placed_at.map(|at| (1..=reports).map(|version| (version, at)).collect()).unwrap_or_default();
-        lineage.check(&Reported { version: hold.version, due, every: false }, terms, now, notes);
+        order.map(|order| (1..=last).map(|version| (version, order.created_at)).collect()).unwrap_or_default()
     }
 }
 
-impl Check for PaymentCase {
-    type Row = Payment;
+impl Part for Payment {
+    const KIND: &'static str = "Payment";
 
-    fn table(survey: &Survey) -> &Whole<Payment> {
+    fn table(survey: &Survey) -> &Whole<Self> {
         &survey.payments
     }
 
-    async fn beside(survey: &Survey, rows: Vec<Seen<Payment>>) -> Result<Vec<(Key, Self)>, LedgerError> {
-        let ids: Vec<Uuid> = rows.iter().map(|seen| seen.row.order_id).collect();
-        let orders = orders(survey, "Payment", &ids).await?;
-        Ok(rows
-            .into_iter()
-            .zip(orders)
-            .map(|(seen, (order, lineage))| (seen.key, Self(seen.row, order, lineage)))
-            .collect())
+    fn order_id(&self) -> Uuid {
+        self.order_id
     }
 
-    fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
-        let Self(payment, order, lineage) = self;
-        check_order(order, payment.order_id, notes);
-        if let PaymentState::Charged(intent) = &payment.state {
-            let total = &intent.total;
-            notes.money.entry(total.currency.clone()).or_default().charged += u128::from(total.amount);
-        }
-        let due = match payment.state {
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn reports(&self, _: Option<&Order>) -> Vec<(u64, Time)> {
+        match self.state {
             PaymentState::Intended(_) | PaymentState::Closed => Vec::new(),
             PaymentState::Charged(_) | PaymentState::Declined(_) | PaymentState::Refunded(_) => {
-                vec![(payment.version, payment.updated_at)]
+                vec![(self.version, self.updated_at)]
             }
-        };
-        lineage.check(&Reported { version: payment.version, due, every: false }, terms, now, notes);
+        }
+    }
+
+    fn charged(&self) -> Option<&Money> {
+        match &self.state {
+            PaymentState::Charged(intent) => Some(&intent.total),
+            _ => None,
+        }
     }
 }

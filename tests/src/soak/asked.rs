@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -79,6 +80,8 @@ pub struct Inner {
     pub kinds: BTreeMap<String, u64>,
     /// Counts of what happened, for the summary.
     pub counts: BTreeMap<&'static str, u64>,
+    /// The step that took longest, of which kind it was.
+    pub slowest: Option<(Duration, String)>,
     /// What was wrong at once.
     pub violations: Vec<String>,
     finished: std::collections::BTreeSet<usize>,
@@ -96,11 +99,11 @@ impl Log {
     }
 
     /// Notes how long a step took.
-    pub fn took(&self, time: std::time::Duration) {
-        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    pub fn took(&self, op: &Op, time: Duration) {
         let mut inner = self.lock();
-        let slowest = inner.counts.entry("slowest step, ms").or_default();
-        *slowest = millis.max(*slowest);
+        if inner.slowest.as_ref().is_none_or(|(slowest, _)| *slowest < time) {
+            inner.slowest = Some((time, op.kind()));
+        }
     }
 
     /// Notes something that must not be.

@@ -12,9 +12,10 @@ use serde_json::Value;
 
 use super::Soak;
 use super::asked::{Asked, Inner};
-use super::people::{STOCK, UNITS};
+use super::handing_in::event_id;
+use super::people::{UNITS, stock};
 use super::schedule::Op;
-use super::steps::{event_id, unit};
+use super::steps::unit;
 use crate::verified::verified_with;
 
 /// Every row of a table.
@@ -162,13 +163,12 @@ fn orders_are_right(log: &Inner, rows: &[Order]) -> Vec<String> {
 
 /// Of what nobody has filled up since the beginning, as much is there as was then.
 fn stock_is_right(rows: &[Stock]) -> Vec<String> {
-    let fixed: BTreeSet<String> = (0..UNITS - 1).map(unit).collect();
-    let wrong = rows.iter().filter(|row| fixed.contains(row.stock_keeping_unit.as_str())).filter_map(|row| {
-        let sum = row.available + row.reserved + row.sold;
-        let left_over = row.reserved > 0 || sum != STOCK;
-        left_over.then(|| {
-            format!("{}: {} + {} + {} of {STOCK}", row.stock_keeping_unit, row.available, row.reserved, row.sold)
-        })
+    let fixed: BTreeMap<String, u64> = (0..UNITS - 1).map(|of| (unit(of), stock(of))).collect();
+    let wrong = rows.iter().filter_map(|row| {
+        let Stock { stock_keeping_unit, available, reserved, sold, .. } = row;
+        let all = fixed.get(stock_keeping_unit.as_str())?;
+        let is_right = *reserved == 0 && available + reserved + sold == *all;
+        (!is_right).then(|| format!("{stock_keeping_unit}: {available} + {reserved} + {sold} of {all}"))
     });
     wrong.collect()
 }

@@ -3,11 +3,13 @@
 
 mod asked;
 mod audit;
+mod handing_in;
 mod money;
 mod people;
 mod rest;
 mod schedule;
 mod steps;
+mod stores;
 mod summary;
 mod told;
 mod trouble;
@@ -20,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use asked::Log;
-use people::{PEOPLE, STOCK, UNITS};
+use people::{PEOPLE, UNITS, stock};
 use schedule::{Op, Schedule};
 use world::World;
 
@@ -61,7 +63,7 @@ impl Soak {
             soak.put_record(person, 0).await;
         }
         for unit in 0..UNITS {
-            soak.restock(unit, STOCK).await;
+            soak.restock(unit, stock(unit)).await;
         }
         soak
     }
@@ -79,7 +81,7 @@ impl Soak {
                 }
                 let begun = tokio::time::Instant::now();
                 self.take(&step).await;
-                self.log.took(begun.elapsed());
+                self.log.took(&step.op, begun.elapsed());
             }
         };
         let time = async {

@@ -10,8 +10,11 @@ pub const CUSTOMERS: usize = 5;
 pub const PEOPLE: usize = CUSTOMERS + 6 + 2 + 2;
 /// How many units there are in stock; the last of them is filled up again and again.
 pub const UNITS: usize = 4;
-/// How many of each unit there are at the beginning.
-pub const STOCK: u64 = 400;
+
+/// How many of a unit there are at the beginning: of the first there is too little before long.
+pub fn stock(unit: usize) -> u64 {
+    if unit == 0 { 25 } else { 100_000 }
+}
 
 /// A person: the user type and the group within it, as the event notifications name it.
 pub fn kind(person: usize) -> (&'static str, Option<(&'static str, String)>) {

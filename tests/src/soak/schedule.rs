@@ -145,7 +145,7 @@ impl Schedule {
             690..760 => Op::Again { of: self.recent(|steps| &steps.commands)? },
             760..785 => Op::Twist { of: self.recent(|steps| &steps.commands)? },
             785..795 => Op::Move { person },
-            795..803 => Op::Restock { available: self.rng.random_range(0..200) },
+            795..803 => Op::Restock { available: self.rng.random_range(0..20) },
             803..843 => Op::Redeliver { of: self.recent(|steps| &steps.commands)?, times: self.rng.random_range(1..4) },
             843..851 => Op::Poison { queue: self.pick(&QUEUES), body: self.pick(&POISON) },
             851..891 => self.provider(),

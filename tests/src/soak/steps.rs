@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use providers::{Fault as ProviderFault, Mode, Target};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Soak;
 use super::asked::{Asked, Command, code, is_stored};
-use super::people::{self, UNITS, kind, record, user_id};
+use super::people::{self, UNITS, kind, user_id};
 use super::schedule::{Op, Step};
 use super::world::Answered;
 
 /// How long a command is asked again before it is left for the end.
-const PERSISTENCE: Duration = Duration::from_secs(60);
+pub(super) const PERSISTENCE: Duration = Duration::from_secs(60);
 
 /// Who commands, hands in, keeps the addresses and operates.
 pub fn shop() -> Value {
@@ -37,18 +36,9 @@ pub fn slot(n: usize) -> String {
     format!("{:04}-{:02}-28T20:00:00Z", 2100 + n / 12, 1 + n % 12)
 }
 
-/// The purchase of a grant or revoke, the title and the event id of what is handed in: each names its step.
+/// The purchase of a grant or revoke: it names its step.
 pub fn purchase(n: usize) -> String {
     format!("purchase-{n:07}")
-}
-
-fn title(n: usize) -> String {
-    format!("Notice {n:07}.")
-}
-
-/// The id of what is handed in.
-pub fn event_id(n: usize) -> String {
-    format!("notice-{n:07}")
 }
 
 impl Soak {
@@ -254,99 +244,12 @@ impl Soak {
         inner.asked.get(&of)?.accepted()?[field].as_str().map(str::to_owned)
     }
 
-    async fn hand_in(&self, step: &Step) {
-        let (n, other) = match &step.op {
-            Op::HandInAgain { of } => (*of, false),
-            Op::HandInOther { of } => (*of, true),
-            _ => (step.n, false),
-        };
-        if n != step.n {
-            self.log.until_done(n).await;
-        }
-        let Some(mut event) = self.handed_in(n) else { return };
-        if other {
-            event["payload"]["body"] = json!("Something else.");
-        }
-        if n == step.n {
-            self.log.lock().handed_in.insert(n, false);
-        }
-        let Some(answer) = self.until_answered(&shop(), "/v1/events", None, Some(&event)).await else { return };
-        let was_accepted = self.log.lock().handed_in.get(&n).copied().unwrap_or_default();
-        match (answer.0, other) {
-            (202, false) => drop(self.log.lock().handed_in.insert(n, true)),
-            (409, true) if code(&answer) == "EVENT_CONFLICT" => {}
-            (202, true) if !was_accepted => {}
-            (status, _) => self.log.violation(format!("step {}: handing in {n} answered {status}", step.n)),
-        }
-    }
-
-    /// Hands in again what an earlier step did.
-    pub(super) async fn hand_in_again(&self, of: usize) {
-        self.hand_in(&Step { n: usize::MAX, op: Op::HandInAgain { of }, copies: 1 }).await;
-    }
-
-    /// What a step hands in: it is derived from the step alone.
-    fn handed_in(&self, n: usize) -> Option<Value> {
-        let steps = self.handed_in_steps();
-        let (to, urgent) = steps.get(&n).copied()?;
-        let mut payload = json!({
-            "title": title(n), "body": "All of it.", "audience": kind(to).0, "user_id": user_id(to), "urgent": urgent,
-            "channels": ["EMAIL", "SMS", "PUSH", "SLACK"],
-        });
-        // Some of them to a whole group.
-        if n.is_multiple_of(3) && to >= people::CUSTOMERS {
-            payload.as_object_mut()?.remove("user_id");
-            if let (_, Some((field, id))) = kind(to) {
-                payload[field] = json!(id);
-            }
-        }
-        Some(json!({
-            "event_id": event_id(n), "event_type": "Announcement", "aggregate_type": "Soak", "aggregate_id": "soak",
-            "payload": payload,
-        }))
-    }
-
     async fn read_newest(&self, n: usize, who: usize) {
         let inbox = self.world.ask(Some(&person(who)), Method::GET, "/v1/inbox?limit=1", None, None).await;
         let inbox: Value = inbox.and_then(|(_, text)| serde_json::from_str(&text).ok()).unwrap_or_default();
         let Some(id) = inbox["notifications"][0]["notification_id"].as_str() else { return };
         let path = format!("/v1/notifications/{id}/read");
         self.until_answered(&person(who), &path, Some(&format!("read-{n}")), None).await;
-    }
-
-    /// Gives somebody new addresses.
-    pub(super) async fn put_record(&self, who: usize, move_: usize) {
-        let path = format!("/v1/recipients/{}/{}", kind(who).0, user_id(who));
-        let record = record(who, move_);
-        self.until_put(&path, &record).await;
-    }
-
-    /// Says how much there is of a unit.
-    pub(super) async fn restock(&self, of: usize, available: u64) {
-        let stock = json!({"available": available, "unit_price": 100 + of, "currency": "EUR"});
-        self.until_put(&format!("/v1/inventory/{}", unit(of)), &stock).await;
-    }
-
-    async fn until_put(&self, path: &str, body: &Value) {
-        let begun = tokio::time::Instant::now();
-        while begun.elapsed() < PERSISTENCE {
-            match self.world.ask(Some(&shop()), Method::PUT, path, None, Some(body)).await {
-                Some((200, _)) => return,
-                Some((status @ (400 | 403 | 404 | 409), text)) => {
-                    self.log.violation(format!("PUT {path} answered {status}: {text}"));
-                    return;
-                }
-                _ => tokio::time::sleep(Duration::from_millis(100)).await,
-            }
-        }
-    }
-
-    /// Mends the providers.
-    pub(super) fn mend_providers(&self) {
-        for target in [Target::Email, Target::Sms, Target::Push, Target::Slack, Target::Payment] {
-            self.world.providers.desk.set_fault(ProviderFault { target, mode: Mode::Ok, times: None });
-        }
-        self.world.providers.proxy.mend();
     }
 
     /// Whether every answer under one key was the same, once one was stored.

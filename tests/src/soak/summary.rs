@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use providers::{Outcome, Target};
 
@@ -16,6 +17,7 @@ pub struct Summary {
     answers: BTreeMap<u16, u64>,
     counts: BTreeMap<&'static str, u64>,
     effects: BTreeMap<&'static str, u64>,
+    slowest: Option<(Duration, String)>,
     violations: usize,
 }
 
@@ -49,6 +51,7 @@ impl Soak {
             answers,
             counts: inner.counts.clone(),
             effects: effects.into_iter().map(|(name, count)| (name, count as u64)).collect(),
+            slowest: inner.slowest.clone(),
             violations,
         }
     }
@@ -67,6 +70,9 @@ impl fmt::Display for Summary {
         }
         for (name, count) in self.counts.iter().chain(&self.effects) {
             row(name, *count)?;
+        }
+        if let Some((time, kind)) = &self.slowest {
+            row(&format!("the slowest step, {kind}, in ms"), u64::try_from(time.as_millis()).unwrap_or(u64::MAX))?;
         }
         row("violations", self.violations as u64)
     }

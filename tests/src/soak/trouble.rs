@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use providers::Fault as ProviderFault;
+use providers::{Fault as ProviderFault, Mode, Target};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Soak;
+use super::handing_in::event_id;
 use super::schedule::Op;
-use super::steps::{event_id, shop};
+use super::steps::shop;
 use crate::verified::verified_with;
 
 impl Soak {
@@ -40,6 +41,14 @@ impl Soak {
             Op::Verify => self.verify_meanwhile().await,
             _ => {}
         }
+    }
+
+    /// Mends the providers.
+    pub(super) fn mend_providers(&self) {
+        for target in [Target::Email, Target::Sms, Target::Push, Target::Slack, Target::Payment] {
+            self.world.providers.desk.set_fault(ProviderFault { target, mode: Mode::Ok, times: None });
+        }
+        self.world.providers.proxy.mend();
     }
 
     /// The tables while everything is under way: whatever is found then is there to stay.
