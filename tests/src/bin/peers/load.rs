@@ -16,9 +16,6 @@ use crate::stage::{NotGranted, Stage, granted, until_granted};
 /// How many requests are under way at a time: as many processes, as in Lambda.
 pub const CONNECTIONS: [usize; 3] = [1, 8, 32];
 
-/// How many requests come before those that are timed, over all connections, and to each at least.
-const WARM_UP: (usize, usize) = (100, 10);
-
 /// How many processes start at a time.
 const STARTING: usize = 4;
 
@@ -42,12 +39,12 @@ pub struct Turn {
 }
 
 /// Measures everybody.
-pub async fn measure(rounds: usize, requests: usize) -> Vec<Turn> {
+pub async fn measure(rounds: usize, requests: usize, warm_up: usize) -> Vec<Turn> {
     let mut turns = Vec::new();
     for round in 0..rounds {
         for connections in CONNECTIONS {
             for contender in order(round) {
-                let turn = until_granted(async || turn(contender, connections, requests).await).await;
+                let turn = until_granted(async || turn(contender, connections, (requests, warm_up)).await).await;
                 eprintln!("{turn:.2?}");
                 turns.push(Turn { round, ..turn });
             }
@@ -63,11 +60,14 @@ fn order(round: usize) -> [Contender; 4] {
     order
 }
 
-async fn turn(contender: Contender, connections: usize, requests: usize) -> Result<Turn, NotGranted> {
+async fn turn(
+    contender: Contender,
+    connections: usize,
+    (requests, warm_up): (usize, usize),
+) -> Result<Turn, NotGranted> {
     let stage = Stage::set().await;
     let processes: Vec<Lambda> =
         stream::iter(0..connections).map(|_| stage.enter(contender)).buffered(STARTING).collect().await;
-    let warm_up = (WARM_UP.0 / connections).max(WARM_UP.1);
     let (processes, _) = driven(contender, processes, "warm", warm_up).await?;
     let before = spent(&processes, &stage);
     let each = (requests / connections).max(1);

@@ -32,6 +32,9 @@ struct Arguments {
     /// How many requests are timed in a turn, over all connections.
     #[arg(long, default_value_t = 640)]
     requests: usize,
+    /// How many requests each process answers before those that are timed: those with a compiler at run time need them.
+    #[arg(long, default_value_t = 100)]
+    warm_up: usize,
     /// Little of everything: to see that it works, not what it gives.
     #[arg(long)]
     quick: bool,
@@ -70,7 +73,7 @@ enum Part {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Arguments { command, mut rounds, mut requests, quick, only, svg, profile } = Arguments::parse();
+    let Arguments { command, mut rounds, mut requests, mut warm_up, quick, only, svg, profile } = Arguments::parse();
     if matches!(command, Some(Command::Engine)) {
         return engine_process::serve().await;
     }
@@ -79,7 +82,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     if quick {
-        (rounds, requests) = (rounds.min(2), requests.min(64));
+        (rounds, requests, warm_up) = (rounds.min(2), requests.min(64), warm_up.min(10));
     }
     let is_asked = |part| only.is_empty() || only.contains(&part);
     let mut figures = Figures::default();
@@ -90,7 +93,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         figures.broken = matrix(grants(), 2, |row| eprintln!("{row}")).await;
     }
     if is_asked(Part::Load) {
-        figures.turns = load::measure(rounds, requests).await;
+        figures.turns = load::measure(rounds, requests, warm_up).await;
     }
     if is_asked(Part::Instructions) {
         figures.instructions = instructions::measure(quick).await;
