@@ -29,7 +29,7 @@ test('a deployed console signs in with PKCE and does without what only a laptop 
     await page.goto(`${deployed.url}/?code=stolen&state=guessed`);
     await expect(page.getByRole('alert')).toContainText('not begun here');
     expect(asked.filter((url) => new URL(url).pathname.startsWith('/local'))).toEqual([]);
-    expect(asked.filter((url) => url.includes('ey')), 'no token in an address').toEqual([]);
+    expect(asked.filter((url) => url.includes('eyJ')), 'no token in an address').toEqual([]);
   } finally {
     await deployed.close();
   }

@@ -19,7 +19,7 @@ struct Arguments {
     /// The port of the HTTP API.
     #[arg(long, default_value_t = 3000)]
     port: u16,
-    /// Fill in demo data: recipients of all four kinds and a few events.
+    /// Fill in demo data: recipients of all four kinds, stock and a few events.
     #[arg(long)]
     demo: bool,
     /// The stack's name, which the names of tables and queues begin with.

@@ -19,8 +19,24 @@ use crate::item::{Item, Key, from_item, text, to_item};
 use crate::outbox::Shelf;
 use crate::read::Page;
 
-/// What sources hand in has histories of its own: nobody can write into the audit of an aggregate of ours.
-const HANDED_IN: &str = "HANDED_IN";
+/// Whose events of an aggregate, by its type and id. What sources hand in has histories of its own: nobody can write into the
+/// audit of an aggregate of ours.
+#[derive(Debug, Clone, Copy)]
+pub enum History<'a> {
+    /// Ours.
+    Own(&'a (String, String)),
+    /// Those that sources handed in.
+    HandedIn(&'a (String, String)),
+}
+
+impl History<'_> {
+    fn partition(self) -> String {
+        match self {
+            Self::Own((kind, id)) => compose(&[kind, id]),
+            Self::HandedIn((kind, id)) => compose(&["HANDED_IN", kind, id]),
+        }
+    }
+}
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -150,36 +166,16 @@ impl Events {
         Ok(from_item::<IdRow>(&self.table, keys)?.event_id)
     }
 
-    /// Our own events of an aggregate, newest first, from behind `after` (sequence and event id of a row). One query of
-    /// the index `by_aggregate`, which lags by moments: nothing is decided on it.
+    /// One history of an aggregate, newest first, from behind `after` (sequence and event id of a row). One query of the
+    /// index `by_aggregate`, which lags by moments: nothing is decided on it.
     pub async fn of_aggregate(
         &self,
         ledger: &Ledger,
-        (aggregate_type, aggregate_id): &(String, String),
+        history: History<'_>,
         limit: u16,
         after: Option<(&str, &str)>,
     ) -> Result<Page<Past>, LedgerError> {
-        self.history(ledger, compose(&[aggregate_type, aggregate_id]), limit, after).await
-    }
-
-    /// The same of what sources handed in of an aggregate that they call so.
-    pub async fn handed_in_of(
-        &self,
-        ledger: &Ledger,
-        (aggregate_type, aggregate_id): &(String, String),
-        limit: u16,
-        after: Option<(&str, &str)>,
-    ) -> Result<Page<Past>, LedgerError> {
-        self.history(ledger, compose(&[HANDED_IN, aggregate_type, aggregate_id]), limit, after).await
-    }
-
-    async fn history(
-        &self,
-        ledger: &Ledger,
-        aggregate: String,
-        limit: u16,
-        after: Option<(&str, &str)>,
-    ) -> Result<Page<Past>, LedgerError> {
+        let aggregate = history.partition();
         let start = after.map(|(sequence, event_id)| {
             let names = ["aggregate", "sequence", "event_id"].map(str::to_owned);
             names.into_iter().zip([text(&aggregate), text(sequence), text(event_id)]).collect()
@@ -240,15 +236,15 @@ struct StoredEvent {
 
 impl Events {
     fn row<'a>(&self, event: &'a Event, content: Option<&'a Fingerprint>) -> Result<Row<'a>, LedgerError> {
+        let named = (event.aggregate_type.clone(), event.aggregate_id.clone());
+        let aggregate = if content.is_none() { History::Own(&named) } else { History::HandedIn(&named) }.partition();
+        let (aggregate_type, aggregate_id) = named;
         Ok(Row {
             event_id: event.event_id.clone(),
             event_type: event.event_type.clone(),
-            aggregate_type: event.aggregate_type.clone(),
-            aggregate_id: event.aggregate_id.clone(),
-            aggregate: match content {
-                None => compose(&[&event.aggregate_type, &event.aggregate_id]),
-                Some(_) => compose(&[HANDED_IN, &event.aggregate_type, &event.aggregate_id]),
-            },
+            aggregate_type,
+            aggregate_id,
+            aggregate,
             // Versions order an aggregate's own events exactly; the clock orders what sources hand in.
             sequence: event.version.map_or_else(|| event.recorded_at.to_string(), |version| format!("{version:020}")),
             version: event.version,

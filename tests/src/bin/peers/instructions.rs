@@ -85,7 +85,7 @@ fn instructions(said: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+mod checks {
     use super::*;
 
     #[test]

@@ -140,7 +140,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+mod checks {
     use super::*;
 
     #[test]

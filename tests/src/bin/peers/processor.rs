@@ -14,7 +14,7 @@ pub fn used(process: u32) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
+mod checks {
     use super::*;
 
     #[test]
