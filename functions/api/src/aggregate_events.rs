@@ -7,7 +7,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::{EventId, Time};
-use ledger::events::{History, Past};
+use ledger::events::{Past, Trail};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -106,7 +106,7 @@ impl Api {
         let behind = match from {
             Place::HandedIn(behind) => behind,
             Place::Own(behind) => {
-                let page = table.of_aggregate(ledger, History::Own(aggregate), limit, behind).await?;
+                let page = table.of_aggregate(ledger, Trail::Own(aggregate), limit, behind).await?;
                 events.extend(page.rows.into_iter().map(|past| PastEvent::of(past, false)));
                 if let Some(next) = page.next {
                     return Ok((events, Some(format!("{OWN}#{next}"))));
@@ -118,7 +118,7 @@ impl Api {
         if left == 0 {
             return Ok((events, Some(format!("{HANDED_IN}#"))));
         }
-        let page = table.of_aggregate(ledger, History::HandedIn(aggregate), left, behind).await?;
+        let page = table.of_aggregate(ledger, Trail::HandedIn(aggregate), left, behind).await?;
         events.extend(page.rows.into_iter().map(|past| PastEvent::of(past, true)));
         Ok((events, page.next.map(|next| format!("{HANDED_IN}#{next}"))))
     }

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use domain::entitlement::EntitlementChanged;
 use domain::{EventId, StockKeepingUnit, Time, UserId};
-use ledger::events::History;
+use ledger::events::Trail;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -41,7 +41,7 @@ pub async fn entitlement_history(
     let aggregate = domain::entitlement::aggregate(&user_id, &unit);
     let ledger = &api.commands.ledger;
     let after = paging.after.as_deref().map(read_cursor).transpose()?;
-    let page = api.commands.events.of_aggregate(ledger, History::Own(&aggregate), paging.limit, after).await?;
+    let page = api.commands.events.of_aggregate(ledger, Trail::Own(&aggregate), paging.limit, after).await?;
     let events = page.rows.into_iter().map(|past| {
         let changed: EntitlementChanged = serde_json::from_value(past.payload)?;
         Ok(HistoryEntry {

@@ -16,7 +16,7 @@ use domain::send::ChannelSend;
 use domain::{EventId, Time};
 use futures_util::future::{try_join_all, try_join3};
 use ledger::Key;
-use ledger::events::{History, Past};
+use ledger::events::{Past, Trail};
 use ledger::outbox::Entry;
 use ledger::processed::Mark;
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub async fn story(
     let job = (entry.aggregate_type.clone().unwrap_or_default(), entry.aggregate_id.clone().unwrap_or_default());
     let job = Some(job).filter(|_| entry.event_type.as_deref() == Some(REDRIVE_REQUESTED));
     let asked: Vec<&(String, String)> = aggregates.iter().chain([&republished]).chain(&job).collect();
-    let audits = asked.iter().map(|aggregate| events.of_aggregate(ledger, History::Own(aggregate), AUDIT, None));
+    let audits = asked.iter().map(|aggregate| events.of_aggregate(ledger, Trail::Own(aggregate), AUDIT, None));
     let (told, (sends, more_sends), audits) = try_join3(
         api.event_notifications.of_event(ledger, &event_id),
         api.sends.of_event(ledger, &event_id, sends::SHOWN),
@@ -146,8 +146,7 @@ impl Api {
         let letters = ids.iter().map(|id| self.dead_letters.among(&found, id)).filter_map(Result::transpose);
         let letters: Vec<DeadLetter> = letters.collect::<Result<_, _>>()?;
         let aggregates: Vec<_> = letters.iter().map(|letter| DeadLetter::aggregate(letter.dead_letter_id)).collect();
-        let audits =
-            aggregates.iter().map(|aggregate| events.of_aggregate(ledger, History::Own(aggregate), AUDIT, None));
+        let audits = aggregates.iter().map(|aggregate| events.of_aggregate(ledger, Trail::Own(aggregate), AUDIT, None));
         let audits = try_join_all(audits).await?;
         let mut stages: Vec<Stage> = letters.iter().flat_map(of_dead_letter).collect();
         for (letter, audit) in letters.iter().zip(audits) {

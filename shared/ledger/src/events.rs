@@ -22,14 +22,14 @@ use crate::read::Page;
 /// Whose events of an aggregate, by its type and id. What sources hand in has histories of its own: nobody can write into the
 /// audit of an aggregate of ours.
 #[derive(Debug, Clone, Copy)]
-pub enum History<'a> {
+pub enum Trail<'a> {
     /// Ours.
     Own(&'a (String, String)),
     /// Those that sources handed in.
     HandedIn(&'a (String, String)),
 }
 
-impl History<'_> {
+impl Trail<'_> {
     fn partition(self) -> String {
         match self {
             Self::Own((kind, id)) => compose(&[kind, id]),
@@ -171,11 +171,11 @@ impl Events {
     pub async fn of_aggregate(
         &self,
         ledger: &Ledger,
-        history: History<'_>,
+        trail: Trail<'_>,
         limit: u16,
         after: Option<(&str, &str)>,
     ) -> Result<Page<Past>, LedgerError> {
-        let aggregate = history.partition();
+        let aggregate = trail.partition();
         let start = after.map(|(sequence, event_id)| {
             let names = ["aggregate", "sequence", "event_id"].map(str::to_owned);
             names.into_iter().zip([text(&aggregate), text(sequence), text(event_id)]).collect()
@@ -237,7 +237,7 @@ struct StoredEvent {
 impl Events {
     fn row<'a>(&self, event: &'a Event, content: Option<&'a Fingerprint>) -> Result<Row<'a>, LedgerError> {
         let named = (event.aggregate_type.clone(), event.aggregate_id.clone());
-        let aggregate = if content.is_none() { History::Own(&named) } else { History::HandedIn(&named) }.partition();
+        let aggregate = if content.is_none() { Trail::Own(&named) } else { Trail::HandedIn(&named) }.partition();
         let (aggregate_type, aggregate_id) = named;
         Ok(Row {
             event_id: event.event_id.clone(),

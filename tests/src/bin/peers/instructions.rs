@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tests::contenders::{Contender, grant};
-use tests::lambda::{Lambda, Outcome, Program};
+use ::tests::contenders::{Contender, grant};
+use ::tests::lambda::{Lambda, Outcome, Program};
 
 use crate::stage::{NotGranted, Stage, granted, until_granted};
 

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
+use ::tests::contenders::{Contender, grant};
+use ::tests::lambda::Lambda;
+use ::tests::timing::Times;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
-use tests::contenders::{Contender, grant};
-use tests::lambda::Lambda;
-use tests::timing::Times;
 
 use crate::processor::used;
 use crate::stage::{NotGranted, Stage, granted, until_granted};
