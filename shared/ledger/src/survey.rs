@@ -1,6 +1,6 @@
 //! The survey: every table read whole, page by page, for whoever checks what stands there. It reads and never writes.
 //!
-//! [`Whole::page`] is one page of a parallel scan, [`Survey::read`] a consistent batch get of whatever the rows of a page
+//! [`Survey::page`] is one page of a parallel scan, [`Survey::read`] a consistent batch get of whatever the rows of a page
 //! point at. No function uses this: it is for `belfry verify` and for tests.
 
 use std::collections::HashSet;
