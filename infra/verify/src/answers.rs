@@ -11,11 +11,12 @@ use crate::check::{Beside, Check, Notes};
 use crate::finding::Invariant;
 use crate::terms::Terms;
 
-/// A stored answer, and what it names.
+/// A stored answer, what it names, and the events that were committed with it.
 #[derive(Debug)]
 pub(crate) struct AnswerCase {
     created_at: Time,
     named: Option<(Named, Beside<u64>)>,
+    missing: Vec<EventId>,
 }
 
 /// What an answer names, by the fields that only such an answer has. The rest names nothing that must be there: a refusal,
@@ -23,27 +24,10 @@ pub(crate) struct AnswerCase {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Named {
-    Order {
-        order_id: Uuid,
-        version: u64,
-    },
-    Reservation {
-        reservation_id: Uuid,
-        version: u64,
-    },
-    DeadLetter {
-        dead_letter_id: Uuid,
-        version: u64,
-    },
-    Entitlement {
-        user_id: UserId,
-        stock_keeping_unit: StockKeepingUnit,
-        version: u64,
-    },
-    /// The id of a job is the id of the event that asks for it.
-    Job {
-        job_id: EventId,
-    },
+    Order { order_id: Uuid, version: u64 },
+    Reservation { reservation_id: Uuid, version: u64 },
+    DeadLetter { dead_letter_id: Uuid, version: u64 },
+    Entitlement { user_id: UserId, stock_keeping_unit: StockKeepingUnit, version: u64 },
 }
 
 impl Named {
@@ -62,11 +46,10 @@ impl Named {
             Self::Entitlement { user_id, stock_keeping_unit, .. } => {
                 survey.entitlements.key(&(user_id.clone(), stock_keeping_unit.clone()))
             }
-            Self::Job { job_id } => survey.event_key(job_id),
         }
     }
 
-    /// The version of what is named; an event's is 1.
+    /// The version of what is named.
     fn standing(&self, survey: &Survey, found: &Found) -> Beside<u64> {
         let key = &self.key(survey);
         match self {
@@ -74,7 +57,6 @@ impl Named {
             Self::Reservation { .. } => Beside::of(&survey.reservations, found, key).map(|row| row.version),
             Self::DeadLetter { .. } => Beside::of(&survey.dead_letters, found, key).map(|row| row.version),
             Self::Entitlement { .. } => Beside::of(&survey.entitlements, found, key).map(|row| row.version),
-            Self::Job { .. } => Beside::of(&survey.events, found, key).map(|_| 1),
         }
     }
 
@@ -84,7 +66,6 @@ impl Named {
             | Self::Reservation { version, .. }
             | Self::DeadLetter { version, .. }
             | Self::Entitlement { version, .. } => *version,
-            Self::Job { .. } => 1,
         }
     }
 
@@ -100,7 +81,6 @@ impl Named {
             Self::Entitlement { user_id, stock_keeping_unit, version } => {
                 format!("entitlement {user_id}, {stock_keeping_unit} of version {version} or later")
             }
-            Self::Job { job_id } => format!("event {job_id}"),
         }
     }
 
@@ -109,7 +89,6 @@ impl Named {
         match self {
             Self::Order { .. } | Self::Reservation { .. } | Self::Entitlement { .. } => true,
             Self::DeadLetter { .. } => terms.keeps_letter(since, now),
-            Self::Job { .. } => terms.keeps_event(since, now),
         }
     }
 }
@@ -123,18 +102,26 @@ impl Check for AnswerCase {
 
     async fn beside(survey: &Survey, rows: Vec<Seen<Record>>) -> Result<Vec<(Key, Self)>, LedgerError> {
         let named: Vec<Option<Named>> = rows.iter().map(|seen| Named::read(&seen.row)).collect();
-        let found = survey.read(named.iter().flatten().map(|named| named.key(survey))).await?;
+        let events = rows.iter().flat_map(|seen| &seen.row.event_ids).map(|event_id| survey.event_key(event_id));
+        let found = survey.read(named.iter().flatten().map(|named| named.key(survey)).chain(events)).await?;
         let case = |(seen, named): (Seen<Record>, Option<Named>)| {
             let named = named.map(|named| {
                 let standing = named.standing(survey, &found);
                 (named, standing)
             });
-            (seen.key, Self { created_at: seen.row.created_at, named })
+            let is_missing = |event_id: &EventId| found.get(&survey.event_key(event_id)).is_none();
+            let missing = seen.row.event_ids.into_iter().filter(is_missing).collect();
+            (seen.key, Self { created_at: seen.row.created_at, named, missing })
         };
         Ok(rows.into_iter().zip(named).map(case).collect())
     }
 
     fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
+        if terms.keeps_event(self.created_at, now) {
+            for event_id in &self.missing {
+                notes.broken(Invariant::AnswerHasEffect, format!("event {event_id}"), "none");
+            }
+        }
         let Some((named, standing)) = &self.named else { return };
         let found = match standing {
             Beside::Row(version) if *version < named.version() => format!("version {version}"),
@@ -161,7 +148,6 @@ mod tests {
                 format!(r#"{{"order_id": "{id}", "version": 2, "steps": []}}"#),
                 format!("order {id} of version 2 or later"),
             ),
-            (format!(r#"{{"job_id": "{id}", "matched": 3}}"#), format!("event {id}")),
             (
                 r#"{"user_id": "u", "stock_keeping_unit": "s", "version": 1}"#.to_owned(),
                 "entitlement u, s of version 1 or later".to_owned(),

@@ -30,7 +30,8 @@ async fn a_stack_that_holds_ends_with_success_and_says_so() {
         let (code, said, progress) = verify(&arguments, environment);
         assert_eq!(code, Some(0), "{said}{progress}");
         assert!(said.trim_end().ends_with("everything holds"), "{said}");
-        assert!(progress.contains("belfry-events: 3 rows, 0 wrong"), "table by table: {progress}");
+        let of_events = progress.lines().find_map(|line| line.strip_prefix("belfry-events: "));
+        assert!(of_events.is_some_and(|rows| rows.ends_with(" rows, 0 wrong")), "table by table: {progress}");
     }
 }
 
@@ -53,11 +54,10 @@ async fn a_violation_is_a_line_that_names_no_address_and_the_exit_code_is_1() {
     let (code, said, _) = verify(&["--segments", "2"], &environment);
     assert_eq!(code, Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 3, "{said}");
     assert!(lines[0].starts_with("event-has-aggregate: belfry-events event_id "), "{said}");
     assert!(lines[0].ends_with("expected Entitlement chen#premium of version 1 or later, found none"), "{said}");
     assert!(lines[1].starts_with("answer-has-effect: belfry-idempotency-keys caller_key "), "{said}");
-    assert!(lines[2].ends_with("2 violations"), "{said}");
+    assert!(lines.last().is_some_and(|last| last.ends_with("2 violations")), "{said}");
     assert!(!said.contains('@'), "{said}");
     let (code, said, _) = verify(&["--format", "json", "--host", host.url()], &[]);
     let report: Value = serde_json::from_str(&said).expect("one document");
