@@ -39,8 +39,9 @@ test('letters are filtered, chosen, redriven together and discarded', async ({ p
   await letters.nth(1).getByRole('checkbox').check();
   await expect(page.getByText('2 chosen')).toBeVisible();
   await page.getByRole('button', { name: 'Redrive', exact: true }).click();
-  // Poison stays poison: what happens is that it fails again.
-  await expect(page.getByRole('log')).toContainText('failed again: not a CloudEvents envelope');
+  // Poison stays poison: what happens is that it fails again, and the list shows it.
+  await expect(page.getByRole('log').getByText('failed again: not a CloudEvents envelope')).toHaveCount(2);
+  await page.waitForResponse((answer) => answer.url().includes('/v1/dead-letters?'));
   await expect(letters).toHaveCount(3);
 
   await page.getByRole('button', { name: 'Redrive all that match…' }).click();

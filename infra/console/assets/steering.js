@@ -74,7 +74,7 @@ export async function redriveMany(session, selection, letters, log, signal) {
     each.say('redriven, on its way to its consumer…');
     return watch(session, letter, each, signal);
   });
-  await Promise.all([...watched, untilNoneIsLeft(session, selection, matched, line, signal)]);
+  await Promise.all([...watched, untilNoneIsLeft(session, selection, { job_id, matched }, line, signal)]);
 }
 
 /** Waits until the job has come to this letter. */
@@ -89,9 +89,11 @@ async function isHandled(session, letter, signal) {
 }
 
 /** A filter's letters are not listed here; how many of them are still open tells how far the job is. */
-async function untilNoneIsLeft(session, selection, matched, line, signal) {
+async function untilNoneIsLeft(session, selection, { job_id, matched }, line, signal) {
   if (matched === 0) return line.say('nothing to do', 'good');
-  const bounded = selection.filter ? { filter: { ...selection.filter, until: new Date().toISOString() } } : selection;
+  // What dies again meanwhile is not the job's: it is younger than the job, by the server's clock.
+  const { story } = await get(session, `/v1/events/${job_id}`, signal);
+  const bounded = selection.filter ? { filter: { ...selection.filter, until: story[0].at } } : selection;
   const until = Date.now() + WATCHED_MS;
   while (Date.now() < until && !signal.aborted) {
     const key = `console-count-${crypto.randomUUID()}`;
