@@ -11,6 +11,10 @@ run *arguments:
 engine *arguments:
     cargo run -- engine {{ arguments }}
 
+# what must hold, checked on live tables; `just verify --host http://127.0.0.1:3000`, `just verify --stack belfry-production`
+verify *arguments:
+    cargo run -- verify {{ arguments }}
+
 # all tests, with functions built as they are deployed
 test *arguments:
     scripts/test {{ arguments }}
@@ -35,9 +39,17 @@ ci:
 latency *arguments:
     cargo run --release -p tests --bin latency -- {{ arguments }}
 
+# random commands, faults and kills, then an audit; `just soak --seconds 1800 --seed 7`
+soak *arguments:
+    cargo run -p tests --bin soak -- {{ arguments }}
+
 # size, start and memory of each function's release binary
 cold-start *arguments:
     cargo run -p tests --bin cold-start -- {{ arguments }}
+
+# Belfry's command against a bare handler and Powertools for AWS Lambda; `just peers --quick` to see that it works
+peers *arguments:
+    scripts/peers {{ arguments }}
 
 # what each use case costs, in units and dollars per million
 cost *arguments:

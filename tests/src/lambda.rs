@@ -74,6 +74,27 @@ fn executable(message: &Value) -> Option<(String, PathBuf)> {
     Some((message["target"]["name"].as_str()?.to_owned(), PathBuf::from(path)))
 }
 
+/// What Lambda runs, and how.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The binary, or the interpreter.
+    pub path: PathBuf,
+    /// What it is started with.
+    pub arguments: Vec<String>,
+    /// Its environment, to which Lambda adds its own variables.
+    pub environment: BTreeMap<String, String>,
+    /// How long an invocation may take, as far as the program is told.
+    pub timeout: Duration,
+}
+
+impl Program {
+    /// A binary with this environment.
+    pub fn new(binary: &Path, environment: &BTreeMap<String, String>) -> Self {
+        let environment = environment.clone();
+        Self { path: binary.to_owned(), arguments: Vec::new(), environment, timeout: PATIENCE }
+    }
+}
+
 /// A function's process behind a Runtime API of its own.
 #[derive(Debug)]
 pub struct Lambda {
@@ -126,17 +147,25 @@ struct RuntimeApi {
     invocations: tokio::sync::Mutex<mpsc::Receiver<Invocation>>,
     under_way: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
     polled: watch::Sender<Option<Instant>>,
+    timeout: Duration,
 }
 
 impl Lambda {
     /// Starts a binary with this environment and nothing else, as Lambda does.
     pub async fn start(binary: &Path, environment: &BTreeMap<String, String>) -> Self {
+        Self::run(&Program::new(binary, environment)).await
+    }
+
+    /// Starts any program so.
+    pub async fn run(Program { path, arguments, environment, timeout }: &Program) -> Self {
         let (invocations, events) = mpsc::channel(8);
         let (polled, first_poll) = watch::channel(None);
-        let api = RuntimeApi { invocations: tokio::sync::Mutex::new(events), under_way: Mutex::default(), polled };
+        let invocable = tokio::sync::Mutex::new(events);
+        let api = RuntimeApi { invocations: invocable, under_way: Mutex::default(), polled, timeout: *timeout };
         let address = serve(Arc::new(api)).await;
-        let mut command = tokio::process::Command::new(binary);
+        let mut command = tokio::process::Command::new(path);
         command
+            .args(arguments)
             .env_clear()
             .envs([
                 ("AWS_LAMBDA_RUNTIME_API", address.as_str()),
@@ -151,7 +180,7 @@ impl Lambda {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let begun = Instant::now();
-        let mut process = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
+        let mut process = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let log = Arc::<Mutex<Vec<String>>>::default();
         let output = process.stdout.take().expect("its output");
         let errors = process.stderr.take().expect("its errors");
@@ -172,12 +201,17 @@ impl Lambda {
 
     /// Invokes the function and waits for its answer.
     pub async fn invoke(&mut self, event: Value) -> Outcome {
+        self.invoke_within(PATIENCE, event).await
+    }
+
+    /// The same for a function that may take longer than any does by itself.
+    pub async fn invoke_within(&mut self, patience: Duration, event: Value) -> Outcome {
         let outcome = self.begin(event).await;
         tokio::select! {
             biased;
             outcome = outcome => outcome.unwrap_or(Outcome::Died),
             _ = self.process.wait() => Outcome::Died,
-            () = tokio::time::sleep(PATIENCE) => panic!("no answer: {:?}", self.log()),
+            () = tokio::time::sleep(patience) => panic!("no answer: {:?}", self.log()),
         }
     }
 
@@ -189,11 +223,11 @@ impl Lambda {
     }
 
     /// Asks the process to end, as Lambda does before it kills an environment, and waits until it has.
-    pub async fn terminate(mut self) -> ExitStatus {
+    pub async fn terminate(&mut self) -> ExitStatus {
         let id = self.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
         assert!(sent.success(), "it had ended before");
-        tokio::time::timeout(PATIENCE, self.process.wait()).await.expect("it ends").expect("its status")
+        self.ended().await
     }
 
     /// Kills the process on the spot.
@@ -252,7 +286,7 @@ async fn next(State(api): State<Arc<RuntimeApi>>) -> impl IntoResponse {
     };
     let id = uuid::Uuid::new_v4().to_string();
     api.under_way.lock().expect("invocations").insert(id.clone(), outcome);
-    let deadline = std::time::SystemTime::now() + PATIENCE;
+    let deadline = std::time::SystemTime::now() + api.timeout;
     let deadline = deadline.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
     let headers = AppendHeaders([
         ("lambda-runtime-aws-request-id", id),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, SharedHttpClient};
 use runtime::{Pool, Roots};
 
@@ -57,24 +57,29 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Clients for these endpoints. Credentials come from the environment where it has some; engines take any.
+    /// The host's own clients for these endpoints, patient ones: a busy machine takes its time to make twenty tables.
+    /// Credentials come from the environment where it has some; engines take any.
     pub async fn new(endpoints: &Endpoints) -> Self {
-        Self::of(config().await, endpoints)
+        let aws = config().await;
+        let dynamodb = aws_sdk_dynamodb::config::Builder::from(&aws);
+        Self::of(aws, dynamodb, endpoints)
     }
 
     /// Clients of a function: they sign with its name, and go through this HTTP client. Credentials of the
     /// environment are used as they are, by everybody.
     pub fn of_function(&self, function: &str, endpoints: &Endpoints, http: &SharedHttpClient) -> Self {
-        if has_credentials() {
-            return self.clone();
+        let mut own = self.aws.to_builder();
+        if !has_credentials() {
+            let signed = Credentials::new(function, "local", None, None, "belfry-local");
+            own = own.credentials_provider(SharedCredentialsProvider::new(signed)).http_client(http.clone());
         }
-        let own = Credentials::new(function, "local", None, None, "belfry-local");
-        let own = self.aws.to_builder().credentials_provider(SharedCredentialsProvider::new(own));
-        Self::of(own.http_client(http.clone()).build(), endpoints)
+        let aws = own.build();
+        let dynamodb = runtime::dynamodb_config(&aws);
+        Self::of(aws, dynamodb, endpoints)
     }
 
-    fn of(aws: SdkConfig, endpoints: &Endpoints) -> Self {
-        let dynamodb = runtime::dynamodb_config(&aws).endpoint_url(&endpoints.dynamodb);
+    fn of(aws: SdkConfig, dynamodb: aws_sdk_dynamodb::config::Builder, endpoints: &Endpoints) -> Self {
+        let dynamodb = dynamodb.endpoint_url(&endpoints.dynamodb);
         let streams = aws_sdk_dynamodbstreams::config::Builder::from(&aws).endpoint_url(&endpoints.dynamodb);
         let sqs = aws_sdk_sqs::config::Builder::from(&aws).endpoint_url(&endpoints.sqs);
         Self {
@@ -86,19 +91,34 @@ impl Clients {
     }
 }
 
+/// A DynamoDB client for whoever reads the tables of a stack: at an endpoint, or in the account and region that AWS's
+/// ordinary chain names (environment, profile, role).
+pub async fn dynamodb(endpoint: Option<&str>) -> aws_sdk_dynamodb::Client {
+    let config = match endpoint {
+        None => runtime::dynamodb_config(&loader().load().await),
+        Some(endpoint) => runtime::dynamodb_config(&config().await).endpoint_url(endpoint),
+    };
+    // A page of a scan is larger than anything that a function reads.
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20)).build();
+    aws_sdk_dynamodb::Client::from_conf(config.timeout_config(timeouts).build())
+}
+
 async fn config() -> SdkConfig {
+    if has_credentials() {
+        return loader().load().await;
+    }
+    let anybody = Credentials::new("local", "local", None, None, "belfry-local");
+    loader().region(Region::from_static(REGION)).credentials_provider(anybody).load().await
+}
+
+fn loader() -> ConfigLoader {
     // A long poll of a queue takes up to 20 seconds, which the limit of one attempt must leave room for.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(30));
-    let loader = aws_config::defaults(BehaviorVersion::latest())
+    aws_config::defaults(BehaviorVersion::latest())
         .http_client(runtime::https(Roots::Amazon, Pool::Kept))
-        .timeout_config(timeouts.build());
-    if has_credentials() {
-        return loader.load().await;
-    }
-    let anybody = Credentials::new("local", "local", None, None, "belfry-local");
-    loader.region(Region::from_static(REGION)).credentials_provider(anybody).load().await
+        .timeout_config(timeouts.build())
 }
 
 fn has_credentials() -> bool {

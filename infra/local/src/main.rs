@@ -1,4 +1,6 @@
-//! `belfry`: the whole stack on a laptop.
+//! `belfry`: the whole stack on a laptop, and the check of any stack's tables.
+
+mod verify_command;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,11 +45,17 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         sqs_port: u16,
     },
+    /// Checks what must hold on live tables, here or in an account, and says what is wrong. It only reads.
+    Verify(verify_command::Verify),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Arguments::parse()).await {
+    let arguments = Arguments::parse();
+    if let Some(Command::Verify(verify)) = &arguments.command {
+        return verify.run().await;
+    }
+    match run(arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("belfry: {problem}");

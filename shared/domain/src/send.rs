@@ -45,6 +45,20 @@ pub struct SendOrder {
     pub group: String,
 }
 
+impl SendOrder {
+    /// The send of this notification through this channel.
+    pub fn of(notification: &Notification, channel: Channel) -> Self {
+        Self {
+            event_id: notification.event_id.clone(),
+            notification_id: notification.notification_id,
+            channel,
+            audience: notification.audience,
+            user_id: notification.user_id.clone(),
+            group: notification.group.clone(),
+        }
+    }
+}
+
 /// One notification through one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelSend {
@@ -218,14 +232,7 @@ impl ChannelSend {
             Some(_) => SendState::Skipped { ended_at: now },
         };
         Self {
-            order: SendOrder {
-                event_id: notification.event_id.clone(),
-                notification_id: notification.notification_id,
-                channel,
-                audience: notification.audience,
-                user_id: notification.user_id.clone(),
-                group: notification.group.clone(),
-            },
+            order: SendOrder::of(notification, channel),
             event_type: event_type.to_owned(),
             traceparent: traceparent.cloned(),
             created_at: now,

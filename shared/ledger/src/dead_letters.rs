@@ -27,7 +27,7 @@ pub type DeadLetters = Aggregates<DeadLetter>;
 const SPREAD: u64 = 4;
 
 /// How long a dead letter is kept once it is handled.
-const HANDLED_KEPT: std::time::Duration = std::time::Duration::from_secs(30 * 86_400);
+pub(crate) const HANDLED_KEPT: std::time::Duration = std::time::Duration::from_secs(30 * 86_400);
 
 /// How often to look again when others change the same dead letter.
 const RACES: u32 = 5;

@@ -182,7 +182,7 @@ impl EventNotifications {
             .collect::<Result<_, _>>()?)
     }
 
-    fn parse(&self, item: Item) -> Result<EventNotification, Corrupt> {
+    pub(crate) fn parse(&self, item: Item) -> Result<EventNotification, Corrupt> {
         let row: Row = from_item(&self.table, item)?;
         let properties = serde_json::from_str(&row.properties).map_err(|error| Corrupt::new(&self.table, &error))?;
         Ok(EventNotification {

@@ -1,6 +1,7 @@
 //! Items and keys: the only place that touches attribute values.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -46,6 +47,14 @@ impl Key {
         std::iter::once(&self.hash)
             .chain(&self.range)
             .all(|(name, value)| matches!(item.get(*name), Some(AttributeValue::S(found)) if found == value))
+    }
+}
+
+/// The names and values of its attributes: ids, as an operator would look them up.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.hash.0, self.hash.1)?;
+        self.range.iter().try_for_each(|(name, value)| write!(f, ", {name} {value}"))
     }
 }
 

@@ -156,7 +156,7 @@ impl Notifications {
         Write::update(key, &change)
     }
 
-    fn parse(&self, item: Item) -> Result<Notification, Corrupt> {
+    pub(crate) fn parse(&self, item: Item) -> Result<Notification, Corrupt> {
         let row: Row = from_item(&self.table, item)?;
         Ok(Notification {
             notification_id: row.notification_id,

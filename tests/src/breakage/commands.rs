@@ -79,6 +79,10 @@ fn reservations() -> Vec<UseCase> {
             let id = requested(scene).await;
             posted(&format!("/v1/reservations/{id}/accept"), ROSA, Value::Null)
         }),
+        command!("rejection of a reservation", &[("reservations REJECTED", 1), ("events PENDING", 2)], |scene| {
+            let id = requested(scene).await;
+            posted(&format!("/v1/reservations/{id}/reject"), ROSA, Value::Null)
+        }),
         command!("cancellation of a reservation", &[("reservations CANCELLED", 1), ("events PENDING", 2)], |scene| {
             let id = requested(scene).await;
             posted(&format!("/v1/reservations/{id}/cancel"), UGO, Value::Null)

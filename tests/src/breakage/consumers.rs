@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use providers::{Fault, Mode, Target};
 use serde_json::{Value, json};
 
-use super::commands::{dead_letter, done, ordered};
+use super::commands::{dead_letter, done, ordered, stocked};
 use super::{Scene, Unknown, UseCase};
 use crate::announcement;
 
@@ -177,10 +177,43 @@ fn saga() -> Vec<UseCase> {
                 let id = ordered(scene).await;
                 let charge = scene.message("payment").await;
                 scene.stack().invoke("PaymentFunction", charge).await;
-                done(&scene.stack().customer("ugo").await.order(&format!("/v1/orders/{id}/cancel"), "cancel").await);
+                cancelled(scene, &id).await;
                 scene.message("payment").await
             }
         ),
+        consumer!("cancelled before it was charged", "PaymentFunction", &[("payments CLOSED", 1)], |scene| {
+            let id = ordered(scene).await;
+            // The charge is on its way, and the cancel overtakes it.
+            scene.message("payment").await;
+            cancelled(scene, &id).await;
+            scene.message("payment").await
+        }),
+        consumer!(
+            "charge of what is cancelled: stopped",
+            "PaymentFunction",
+            &[("payments CLOSED", 1), ("PAYMENT POST confirm", 0)],
+            |scene| {
+                let id = ordered(scene).await;
+                let charge = scene.message("payment").await;
+                cancelled(scene, &id).await;
+                let cancel = scene.message("payment").await;
+                scene.stack().invoke("PaymentFunction", cancel).await;
+                charge
+            }
+        ),
+        consumer!(
+            "too little stock: rejected",
+            "InventoryFunction",
+            &[("stock available in all", 10), ("stock reserved in all", 0), ("events PENDING", 1)],
+            |scene| {
+                ordered_too_much(scene).await;
+                scene.message("inventory").await
+            }
+        ),
+        consumer!("order failed", "OrderFunction", &[("orders FAILED", 1)], |scene| {
+            ordered_too_much(scene).await;
+            scene.message("order").await
+        }),
         consumer!("order hears of its stock", "OrderFunction", &[("orders VALIDATED", 1)], |scene| {
             ordered(scene).await;
             scene.message("order").await
@@ -207,6 +240,12 @@ fn letters() -> Vec<UseCase> {
             let id = dead_letter(scene).await;
             let redriven = scene.stack().operator().await.order(&format!("/v1/dead-letters/{id}/redrive"), "r").await;
             done(&redriven);
+            scene.message("redrives").await
+        }),
+        consumer!("job of redrives carried out", "DeadLettersFunction", &[("dead-letters REDRIVEN", 1)], |scene| {
+            dead_letter(scene).await;
+            let asked = json!({"filter": {"queue": "fanout-customer"}});
+            done(&scene.stack().operator().await.command("/v1/dead-letters/redrive", "job", &asked).await);
             scene.message("redrives").await
         }),
         consumer!("message that nobody can read", "DeadLettersFunction", &[("dead-letters OPEN", 1)], |scene| {
@@ -255,6 +294,17 @@ async fn to_send(scene: &Scene, channel: &str, queue: &str) -> Value {
     customer(scene).await;
     announced(scene, &["e-1"], &[channel]).await;
     scene.message(queue).await
+}
+
+async fn cancelled(scene: &Scene, order_id: &str) {
+    done(&scene.stack().customer("ugo").await.order(&format!("/v1/orders/{order_id}/cancel"), "cancel").await);
+}
+
+/// More bottles than there are.
+async fn ordered_too_much(scene: &Scene) {
+    stocked(scene).await;
+    let lines = json!({"customer_id": "ugo", "lines": [{"stock_keeping_unit": "wine", "quantity": 11}]});
+    done(&scene.stack().customer("ugo").await.command("/v1/orders", "before", &lines).await);
 }
 
 /// The second message of a queue; the first is done by the host's own function.

@@ -9,6 +9,8 @@ mod cell;
 mod commands;
 mod consumers;
 mod effects;
+mod lines;
+mod peers;
 mod scene;
 mod sweeps;
 
@@ -19,6 +21,9 @@ use serde_json::Value;
 use cell::played;
 pub use cell::{Cell, Verdict, recorded};
 pub use effects::Effects;
+pub use lines::{HEADER, Tally};
+pub use peers::grants;
+pub(crate) use scene::Request;
 pub use scene::Scene;
 
 use crate::Fault;

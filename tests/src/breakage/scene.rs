@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::{Call, Effects, Service};
 use crate::by_hand::event;
-use crate::lambda::{FUNCTIONS, Lambda, binaries};
+use crate::contenders::Contender;
+use crate::lambda::{FUNCTIONS, Lambda, Program, binaries};
 use crate::{Caller, Fault, Proxy, Stack};
 
 /// Waits that a person has and a test has not.
@@ -44,6 +45,12 @@ const READERS: [(&str, &str); 11] = [
     ("deliver-slack", "DeliverSlackFunction"),
 ];
 
+/// What Powertools takes as the end of an invocation that died: its key is free again then. Short, in its favour.
+const PEERS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A table of what was answered, which is no effect of its own: whether it is finished shows in the answers.
+const NO_EFFECT: &str = "powertools";
+
 /// How often the scene goes on before it is clear that a message will not come.
 const MOST: usize = 20;
 
@@ -52,8 +59,10 @@ pub struct Scene {
     stack: Stack,
     outside: Proxy,
     providers: Providers,
-    /// The messages that the functions under test were invoked with.
+    /// The messages that the functions under test were invoked with, by their ids.
     taken: Mutex<BTreeSet<String>>,
+    /// The orders among them, which a function that tries a send again sends to itself: the send is what counts.
+    orders: Mutex<BTreeSet<String>>,
 }
 
 impl Scene {
@@ -67,7 +76,7 @@ impl Scene {
         let mut settings: BTreeMap<String, String> = local::providers_at(outside.url());
         settings.extend(SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let stack = Stack::behind_a_proxy_with(Options { settings, by_hand: true, ..Options::default() }).await;
-        Self { stack, outside, providers, taken: Mutex::default() }
+        Self { stack, outside, providers, taken: Mutex::default(), orders: Mutex::default() }
     }
 
     /// The stack, for what comes before a use case.
@@ -80,12 +89,17 @@ impl Scene {
         &self.providers
     }
 
-    /// Starts a function's release binary.
+    /// Starts a function's release binary, or a contender in the environment of the API.
     pub async fn start(&self, function: &str) -> Lambda {
-        let (_, name) = FUNCTIONS.iter().find(|(logical_id, _)| *logical_id == function).expect("a function");
         let mut all = self.stack.call(Method::GET, "/local/environment", None).await.json();
-        let environment = serde_json::from_value(all[function].take()).expect("its environment");
-        Lambda::start(binaries().get(*name).unwrap_or_else(|| panic!("no binary {name}")), &environment).await
+        let mut environment = |of: &str| serde_json::from_value(all[of].take()).expect("its environment");
+        if let Some(contender) = Contender::named(function) {
+            let program = contender.program(&environment("ApiFunction"));
+            return Lambda::run(&Program { timeout: PEERS_TIMEOUT, ..program }).await;
+        }
+        let (_, name) = FUNCTIONS.iter().find(|(logical_id, _)| *logical_id == function).expect("a function");
+        let binary = binaries().get(*name).unwrap_or_else(|| panic!("no binary {name}"));
+        Lambda::start(binary, &environment(function)).await
     }
 
     fn proxies(&self) -> [(Service, &Proxy); 3] {
@@ -148,6 +162,10 @@ impl Scene {
             if !messages.is_empty() {
                 let ids = messages.iter().filter_map(|message| message.message_id.clone());
                 self.taken.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+                if queue.starts_with("deliver-") {
+                    let bodies = messages.iter().filter_map(|message| message.body.clone());
+                    self.orders.lock().unwrap_or_else(PoisonError::into_inner).extend(bodies);
+                }
                 return event(queue, &messages);
             }
             self.stack.sweep().await;
@@ -179,6 +197,9 @@ impl Scene {
         let tables = self.stack.ask_dynamodb("ListTables", &json!({})).await;
         for table in tables["TableNames"].as_array().expect("tables").iter().filter_map(Value::as_str) {
             let table = table.trim_start_matches("belfry-");
+            if table == NO_EFFECT {
+                continue;
+            }
             effects.add_rows(table, &self.stack.rows(table).await);
         }
         for (queue, _) in READERS.into_iter().chain([("redrives", "")]) {
@@ -205,7 +226,11 @@ impl Scene {
                 return waiting;
             }
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_new = |message: &&Message| !message.message_id.as_ref().is_some_and(|id| taken.contains(id));
+            let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = |set: &BTreeSet<String>, text: Option<&String>| text.is_some_and(|text| set.contains(text));
+            let is_new = |message: &&Message| {
+                !known(&taken, message.message_id.as_ref()) && !known(&orders, message.body.as_ref())
+            };
             waiting.extend(messages.iter().filter(is_new).filter_map(|message| message.body.clone()));
         }
     }

@@ -94,7 +94,7 @@ async fn what_a_terminated_process_had_in_hand_takes_effect_once_in_the_next() {
         let stack = Stack::behind_a_proxy_with(by_hand()).await;
         announced(&stack).await;
         stack.proxy().break_next("TransactWriteItems", &[fault]);
-        let process = start(&stack, "FanoutFunction").await;
+        let mut process = start(&stack, "FanoutFunction").await;
         let answered = process.begin(sample("fanout")).await;
         stack.proxy().held().await;
         assert_eq!(process.terminate().await.signal(), Some(SIGTERM));

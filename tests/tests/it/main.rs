@@ -43,3 +43,4 @@ mod sweeper;
 mod ten_thousand;
 mod ten_thousand_admins;
 mod tokens;
+mod verify;

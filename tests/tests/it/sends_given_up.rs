@@ -50,7 +50,7 @@ async fn an_outcome_is_kept_where_a_dead_address_cannot_be_forgotten() {
     let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
     customer(&stack).await;
     stack.fault("PUSH", "reject", Some(1)).await;
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-recipients", &[Fault::Throttled; 8]);
+    stack.proxy().break_next_with("PutItem", "belfry-recipients", &[Fault::Throttled; 8]);
     announce(&stack, "e", &["PUSH"]).await;
     assert_eq!(stack.proxy().unmet(), 0);
     assert_eq!(outcomes(&stack.sent("PUSH").await), ["rejected", "accepted"]);

@@ -11,4 +11,5 @@ mod crash_sends;
 mod process;
 mod show;
 mod staff;
+mod verify;
 mod world;

@@ -45,7 +45,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(super) fn read(event_id: &EventId, item: &Item) -> Self {
+    pub(crate) fn read(event_id: &EventId, item: &Item) -> Self {
         let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
         let time = |name: &str| text(name).and_then(|text| Time::parse(&text).ok());
         let status = text("status").and_then(|name| OutboxStatus::parse(&name)).unwrap_or(OutboxStatus::Failed);

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use serde_json::json;
+use tests::timing::Times;
 use tests::{Caller, announcement};
 
 use crate::stages::{batches, by_hand, handed_in, invoked, records, staff, to_staff};
-use crate::timing::Times;
 
 /// How many calls of a kind are timed.
 const TIMED: usize = 60;

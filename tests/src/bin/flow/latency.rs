@@ -11,10 +11,9 @@ use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tests::timing::Times;
 use tests::{Caller, Stack};
 use tokio_tungstenite::tungstenite::Message;
-
-use crate::timing::Times;
 
 /// How many callers there are when nobody waits.
 const CALLERS: usize = 16;

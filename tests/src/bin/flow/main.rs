@@ -6,7 +6,6 @@
 mod growth;
 mod latency;
 mod stages;
-mod timing;
 
 use clap::Parser;
 

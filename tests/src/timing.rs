@@ -25,3 +25,15 @@ impl std::fmt::Display for Times {
         write!(f, "{:.1} / {:.1}", self.millis(50), self.millis(99))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_them_take_at_most_the_median() {
+        let times = Times::new((1..=100).rev().map(Duration::from_millis).collect());
+        assert_eq!((times.millis(50), times.millis(99)), (51.0, 100.0));
+        assert!(Times::default().millis(50).is_nan());
+    }
+}

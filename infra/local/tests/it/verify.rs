@@ -1,0 +1,83 @@
+//! `belfry verify` as a person runs it: what it prints, where it looks, and what its exit code says.
+
+use serde_json::{Value, json};
+
+use crate::belfry::{Belfry, Environment, call, command};
+
+/// Exit code, standard output and standard error.
+fn verify(arguments: &[&str], environment: &Environment) -> (Option<i32>, String, String) {
+    let output = command(&[&["verify"], arguments].concat(), environment).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A host with demo data at rest, and the environment that names its DynamoDB.
+async fn at_rest() -> (Belfry, Vec<(String, String)>) {
+    let host = Belfry::start(&["--port", "0", "--demo"], &[]);
+    let client = reqwest::Client::new();
+    let idle = call(&client, client.get(format!("{}/local/idle?timeout=60", host.url()))).await;
+    assert_eq!(idle, json!({"idle": true}));
+    let endpoints = call(&client, client.get(format!("{}/local/endpoints", host.url()))).await;
+    let dynamodb = endpoints["dynamodb"].as_str().expect("a URL").to_owned();
+    (host, vec![("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), dynamodb)])
+}
+
+#[tokio::test]
+async fn a_stack_that_holds_ends_with_success_and_says_so() {
+    let (host, environment) = at_rest().await;
+    let url = host.url().to_owned();
+    for (arguments, environment) in [(vec!["--host", &url], &[][..]), (vec!["--grace", "0"], &environment[..])] {
+        let (code, said, progress) = verify(&arguments, environment);
+        assert_eq!(code, Some(0), "{said}{progress}");
+        assert!(said.trim_end().ends_with("everything holds"), "{said}");
+        let of_events = progress.lines().find_map(|line| line.strip_prefix("belfry-events: "));
+        assert!(of_events.is_some_and(|rows| rows.ends_with(" rows, 0 wrong")), "table by table: {progress}");
+    }
+}
+
+#[tokio::test]
+async fn a_violation_is_a_line_that_names_no_address_and_the_exit_code_is_1() {
+    let (host, environment) = at_rest().await;
+    let gone = json!({
+        "TableName": "belfry-entitlements", "Key": {"user_id": {"S": "chen"}, "stock_keeping_unit": {"S": "premium"}},
+    });
+    let request = reqwest::Client::new().post(&environment[0].1).body(gone.to_string());
+    let request = request
+        .header("x-amz-target", "DynamoDB_20120810.DeleteItem")
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-date", "20260101T000000Z")
+        .header(
+            "authorization",
+            "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+        );
+    assert!(request.send().await.expect("an answer").status().is_success());
+    let (code, said, _) = verify(&["--segments", "2"], &environment);
+    assert_eq!(code, Some(1), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("event-has-aggregate: belfry-events event_id "), "{said}");
+    assert!(lines[0].ends_with("expected Entitlement chen#premium of version 1 or later, found none"), "{said}");
+    assert!(lines[1].starts_with("answer-has-effect: belfry-idempotency-keys caller_key "), "{said}");
+    assert!(lines.last().is_some_and(|last| last.ends_with("2 violations")), "{said}");
+    assert!(!said.contains('@'), "{said}");
+    let (code, said, _) = verify(&["--format", "json", "--host", host.url()], &[]);
+    let report: Value = serde_json::from_str(&said).expect("one document");
+    assert_eq!((code, report["findings"].as_array().map(Vec::len)), (Some(1), Some(2)), "{said}");
+    assert_eq!(report["findings"][0]["invariant"], "event-has-aggregate");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_exit_code_2() {
+    let (host, environment) = at_rest().await;
+    let nowhere = [("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), "http://127.0.0.1:1".to_owned())];
+    let settings = [environment.as_slice(), &[("BELFRY_EVENT_RETENTION".to_owned(), "long".to_owned())]].concat();
+    for (arguments, environment, expected) in [
+        (vec!["--stack", "another"], &environment[..], "another-events"),
+        (vec![], &settings[..], "BELFRY_EVENT_RETENTION"),
+        (vec!["--host", "http://127.0.0.1:1"], &nowhere[..], "127.0.0.1:1"),
+    ] {
+        let (code, said, problem) = verify(&arguments, environment);
+        assert_eq!((code, said.as_str()), (Some(2), ""), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
+    }
+    drop(host);
+}

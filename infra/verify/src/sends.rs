@@ -1,0 +1,79 @@
+//! Sends: each belongs to a notification, is tried in time, and has what its end asks for.
+
+use domain::Time;
+use domain::dead_letter::dead_send_id;
+use domain::routing::Queue;
+use domain::send::{ChannelSend, SendState};
+use ledger::survey::{Seen, Survey, Whole};
+use ledger::{Key, LedgerError};
+
+use crate::check::{Check, Notes};
+use crate::finding::Invariant;
+use crate::terms::{Terms, is_going};
+
+/// A send, and whether its notification and its dead letter are there.
+#[derive(Debug)]
+pub(crate) struct SendCase {
+    row: ChannelSend,
+    expires_at: Option<Time>,
+    has_notification: bool,
+    has_letter: bool,
+}
+
+fn keys(survey: &Survey, send: &ChannelSend) -> [Key; 2] {
+    let order = &send.order;
+    let letter = dead_send_id(&Queue::Deliver(order.channel).consumer(), order.notification_id);
+    let notification = survey.notification_key(order.audience, &order.user_id, order.notification_id);
+    [notification, survey.dead_letters.key(&letter)]
+}
+
+impl Check for SendCase {
+    type Row = ChannelSend;
+
+    fn table(survey: &Survey) -> &Whole<ChannelSend> {
+        &survey.sends
+    }
+
+    async fn beside(survey: &Survey, rows: Vec<Seen<ChannelSend>>) -> Result<Vec<(Key, Self)>, LedgerError> {
+        let found = survey.read(rows.iter().flat_map(|seen| keys(survey, &seen.row))).await?;
+        let case = |Seen { key, row, expires_at }: Seen<ChannelSend>| {
+            let [has_notification, has_letter] = keys(survey, &row).map(|key| found.get(&key).is_some());
+            (key, Self { row, expires_at, has_notification, has_letter })
+        };
+        Ok(rows.into_iter().map(case).collect())
+    }
+
+    fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
+        let send = &self.row;
+        let status = send.state.as_str();
+        let ended_at = send.state.ended_at();
+        if ended_at.is_none() && self.expires_at.is_some() {
+            notes.broken(Invariant::OpenNeverExpires, "no expiry before its end", status);
+        }
+        if is_going(self.expires_at, now) {
+            return;
+        }
+        if !self.has_notification && terms.keeps_told(send.created_at, now) {
+            let expected = format!("notification {} of {}", send.order.notification_id, send.order.user_id);
+            notes.broken(Invariant::SendBelongsToNotification, expected, "none");
+        }
+        let keeps_letter = ended_at.is_none_or(|ended_at| terms.keeps_letter(ended_at, now));
+        if send.state.is_given_up() && !self.has_letter && keeps_letter {
+            notes.broken(Invariant::GivenUpHasLetter, "a dead letter", format!("{status} and none"));
+        }
+        if matches!(send.state, SendState::Sent { .. }) && send.receipts.is_empty() {
+            notes.broken(Invariant::SentHasReceipt, "a provider's receipt", "none");
+        }
+        if ended_at.is_some() || send.state.is_given_up() {
+            return;
+        }
+        if send.is_stuck() {
+            let found = format!("{status}, sent for {} times and not tried", send.swept);
+            notes.broken(Invariant::SendInTime, "an end", found);
+        } else if terms.is_overdue(send.due_at, now) {
+            notes.broken(Invariant::SendInTime, "an end", format!("{status}, due since {}", send.due_at));
+        } else {
+            notes.under_way += 1;
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Stock: what is reserved and sold of a unit is what orders hold of it.
+//!
+//! A sum over a table is no snapshot. But every move of a unit raises its version, so where that is the same before and
+//! after the holds were read, the sum is the one of that version. What was wrong twice in a row is reported.
+
+use std::collections::BTreeMap;
+
+use domain::stock::{HoldStatus, Stock};
+use domain::{StockKeepingUnit, Time};
+use ledger::survey::{Place, Seen, Segment, Survey, Whole};
+use ledger::{Key, LedgerError};
+
+use crate::Unread;
+use crate::check::{Beside, Check, Notes};
+use crate::finding::{Finding, Invariant};
+use crate::terms::Terms;
+use crate::walk::Walk;
+
+/// How often a unit that moves is looked at.
+const ROUNDS: u32 = 4;
+
+/// The rows of a page.
+const PAGE: u16 = 500;
+
+/// What orders hold of a unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Held {
+    reserved: u128,
+    sold: u128,
+}
+
+/// Units, and what was found of each before.
+type Units = BTreeMap<StockKeepingUnit, Option<Held>>;
+
+/// A unit by itself: none of its numbers is below zero, or it could not be read.
+#[derive(Debug)]
+pub(crate) struct StockCase;
+
+impl Check for StockCase {
+    type Row = Stock;
+
+    fn table(survey: &Survey) -> &Whole<Stock> {
+        &survey.stock
+    }
+
+    async fn beside(_: &Survey, rows: Vec<Seen<Stock>>) -> Result<Vec<(Key, Self)>, LedgerError> {
+        Ok(rows.into_iter().map(|seen| (seen.key, Self)).collect())
+    }
+
+    fn check(&self, _: &Terms, _: Time, _: &mut Notes) {}
+}
+
+/// Compares every unit.
+pub(crate) async fn verify(walk: &mut Walk<'_>) -> Result<(), Unread> {
+    let survey = walk.survey;
+    let table = survey.stock.name().to_owned();
+    let unread = |source| Unread { table: table.clone(), source };
+    let mut units = Units::new();
+    whole(walk, &survey.stock, |stock: &Stock| {
+        units.insert(stock.stock_keeping_unit.clone(), None);
+    })
+    .await
+    .map_err(unread)?;
+    let mut findings = Vec::new();
+    for round in 0..ROUNDS {
+        if units.is_empty() {
+            break;
+        }
+        if round > 0 {
+            tokio::time::sleep(walk.pace.settle).await;
+        }
+        findings.extend(compare(walk, &mut units).await.map_err(unread)?);
+    }
+    walk.report.undecided.extend(units.into_keys().map(String::from));
+    walk.report.findings.extend(findings);
+    Ok(())
+}
+
+/// One round: takes what is decided out of `units`.
+async fn compare(walk: &Walk<'_>, units: &mut Units) -> Result<Vec<Finding>, LedgerError> {
+    let survey = walk.survey;
+    let before = read(survey, units).await?;
+    let mut held: BTreeMap<StockKeepingUnit, Held> = BTreeMap::new();
+    whole(walk, &survey.holds, |hold| {
+        for line in &hold.lines {
+            let quantity = u128::from(u64::from(line.quantity));
+            let held = held.entry(line.stock_keeping_unit.clone()).or_default();
+            match hold.status {
+                HoldStatus::Reserved => held.reserved += quantity,
+                HoldStatus::Sold => held.sold += quantity,
+                HoldStatus::Released | HoldStatus::Closed => {}
+            }
+        }
+    })
+    .await?;
+    let after = read(survey, units).await?;
+    let mut findings = Vec::new();
+    units.retain(|unit, found_before| {
+        let (Some(first), Some(stock)) = (before.get(unit), after.get(unit)) else { return false };
+        let held = held.get(unit).copied().unwrap_or_default();
+        if first.version != stock.version {
+            *found_before = None;
+            return true;
+        }
+        if is_right(stock, held) {
+            return false;
+        }
+        if *found_before != Some(held) {
+            *found_before = Some(held);
+            return true;
+        }
+        findings.push(Finding {
+            invariant: Invariant::StockAddsUp,
+            table: survey.stock.name().to_owned(),
+            key: survey.stock.key(unit).to_string(),
+            expected: format!("reserved {} and sold {}, as orders hold", held.reserved, held.sold),
+            found: format!("reserved {} and sold {}", stock.reserved, stock.sold),
+        });
+        false
+    });
+    Ok(findings)
+}
+
+fn is_right(stock: &Stock, held: Held) -> bool {
+    (u128::from(stock.reserved), u128::from(stock.sold)) == (held.reserved, held.sold)
+}
+
+/// Units as they stand now; one that cannot be read is left out, and reported by nobody but its own reading.
+async fn read(survey: &Survey, units: &Units) -> Result<BTreeMap<StockKeepingUnit, Stock>, LedgerError> {
+    let keys: Vec<Key> = units.keys().map(|unit| survey.stock.key(unit)).collect();
+    let found = survey.read(keys).await?;
+    let stock = |unit: &StockKeepingUnit| match Beside::of(&survey.stock, &found, &survey.stock.key(unit)) {
+        Beside::Row(stock) => Some((unit.clone(), stock)),
+        Beside::Absent | Beside::Unreadable => None,
+    };
+    Ok(units.keys().filter_map(stock).collect())
+}
+
+/// Every row of a table that can be read.
+async fn whole<T>(walk: &Walk<'_>, table: &Whole<T>, mut each: impl FnMut(&T)) -> Result<(), LedgerError> {
+    let mut place = Some(Place::beginning(Segment { index: 0, of: 1 }));
+    while let Some(from) = place {
+        let slice = walk.survey.page(table, &from, PAGE).await?;
+        slice.rows.iter().flatten().for_each(|seen| each(&seen.row));
+        place = slice.next;
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! The idempotent command of others, to be broken in the same way.
+
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use super::{Scene, UseCase};
+use crate::contenders::{Contender, grant, tables};
+
+/// A grant by Belfry, and by Powertools in both languages. What counts as an effect of theirs is the business write; each
+/// run of their handler makes a new one, as in the example of their documentation.
+pub fn grants() -> Vec<UseCase> {
+    let mut grants = super::use_cases();
+    grants.retain(|use_case| use_case.name == "grant");
+    grants.extend([Contender::Python, Contender::TypeScript].map(|contender| UseCase {
+        name: "grant",
+        function: contender.name(),
+        prepare: |scene| prepared(scene).boxed(),
+        leaves: &[("grants", 1)],
+        unknown: None,
+    }));
+    grants
+}
+
+async fn prepared(scene: &Scene) -> Value {
+    for table in tables() {
+        scene.stack().ask_dynamodb("CreateTable", &table).await;
+    }
+    grant("ugo", "k")
+}

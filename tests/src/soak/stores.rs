@@ -1,0 +1,39 @@
+//! What is put and not commanded: people's addresses, and stock.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Soak;
+use super::people::{kind, record, user_id};
+use super::steps::{PERSISTENCE, shop, unit};
+
+impl Soak {
+    /// Gives somebody new addresses.
+    pub(super) async fn put_record(&self, who: usize, move_: usize) {
+        let path = format!("/v1/recipients/{}/{}", kind(who).0, user_id(who));
+        let record = record(who, move_);
+        self.until_put(&path, &record).await;
+    }
+
+    /// Says how much there is of a unit.
+    pub(super) async fn restock(&self, of: usize, available: u64) {
+        let stock = json!({"available": available, "unit_price": 100 + of, "currency": "EUR"});
+        self.until_put(&format!("/v1/inventory/{}", unit(of)), &stock).await;
+    }
+
+    async fn until_put(&self, path: &str, body: &Value) {
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < PERSISTENCE {
+            match self.world.ask(Some(&shop()), Method::PUT, path, None, Some(body)).await {
+                Some((200, _)) => return,
+                Some((status @ (400 | 403 | 404 | 409), text)) => {
+                    self.log.violation(format!("PUT {path} answered {status}: {text}"));
+                    return;
+                }
+                _ => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+}

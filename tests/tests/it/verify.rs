@@ -1,0 +1,68 @@
+//! `belfry verify` on a stack where everything has happened: it holds, nothing is written, and what is planted is named.
+
+mod planted;
+mod scene;
+
+use std::time::Duration;
+
+use tests::{Stack, verified};
+
+use scene::busy;
+
+/// What a reader may call.
+const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "Scan"];
+
+#[tokio::test]
+async fn a_busy_stack_holds_and_is_only_read() {
+    let stack = Stack::behind_a_proxy_with(scene::hasty()).await;
+    busy(&stack).await;
+    // Straight from the engine for whoever is still polling, through a proxy of its own for the check.
+    let proxy = tests::Proxy::start(stack.dynamodb_url()).await;
+    let report = verified(scene::client(proxy.url()), Duration::ZERO).await;
+    assert!(report.holds(), "{report}");
+    assert_eq!((report.undecided.len(), report.under_way), (0, 0), "{report}");
+    assert_eq!(report.money["EUR"].charged, report.money["EUR"].completed, "{report}");
+    for (table, rows) in &report.rows {
+        assert!(*rows > 0, "{table} has nothing to check");
+    }
+    let mut called: Vec<String> = proxy.take_recorded().into_iter().map(|(_, operation)| operation).collect();
+    called.sort();
+    called.dedup();
+    assert!(called.iter().all(|operation| READS.contains(&operation.as_str())), "{called:?}");
+    assert!(report.to_string().ends_with("everything holds"), "{report}");
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_no_error_and_becomes_one_past_its_grace() {
+    let options = local::Options { template: Some(tests::template_without(tests::CUSTOMER_MAPPING)), ..scene::hasty() };
+    let stack = Stack::with(options).await;
+    let granted = stack.shop().await.grant("k", "ugo", "premium").await;
+    assert_eq!(granted.status, reqwest::StatusCode::OK, "{}", granted.text);
+    stack.idle().await;
+    let patient = verified(stack.dynamodb().await, Duration::from_secs(900)).await;
+    assert!(patient.holds(), "{patient}");
+    assert_eq!(patient.under_way, 1, "the customers' fan-out does not come: {patient}");
+    let report = stack.verify().await;
+    let [finding] = report.findings.as_slice() else { panic!("{report}") };
+    assert!(finding.to_string().contains("a mark or a dead letter of fanout:CUSTOMER"), "{finding}");
+}
+
+#[tokio::test]
+async fn a_table_in_segments_and_at_a_rate_is_the_same_table() {
+    let stack = Stack::with(scene::hasty()).await;
+    let shop = stack.shop().await;
+    for n in 0..30 {
+        shop.grant(&format!("k-{n}"), "ugo", &format!("unit-{n}")).await;
+    }
+    stack.idle().await;
+    let survey = ledger::survey::Survey::of_stack(ledger::Ledger::new(stack.dynamodb().await), "belfry");
+    let pace = verify::Pace {
+        segments: 3.try_into().expect("three"),
+        rows_per_second: Some(10_000.try_into().expect("a rate")),
+        ..verify::Pace::default()
+    };
+    let report = verify::verify(&survey, &tests::terms(Duration::ZERO), &pace, |_| {}).await.expect("it can be read");
+    assert!(report.holds(), "{report}");
+    assert_eq!(report, stack.verify().await);
+    assert_eq!(report.rows["belfry-events"], 30);
+}
