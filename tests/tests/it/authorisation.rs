@@ -196,6 +196,15 @@ fn rows() -> Vec<Row> {
         row(Method::POST, "/v1/events", "/v1/events", event, [403, 403, 403, 202], &["events:write"]),
         row(Method::GET, "/v1/events/{event_id}", "/v1/events/none", nothing, [403, 403, 403, 404], &["operate"]),
         row(Method::GET, "/v1/outbox", "/v1/outbox?status=FAILED", nothing, [403, 403, 403, 200], &["operate"]),
+        row(Method::GET, "/v1/overview", "/v1/overview", nothing, [403, 403, 403, 200], &["operate"]),
+        row(
+            Method::GET,
+            "/v1/events",
+            "/v1/events?aggregate_type=Order&aggregate_id=unknown",
+            nothing,
+            [403, 403, 403, 200],
+            &["operate"],
+        ),
         row(
             Method::POST,
             "/v1/outbox/{event_id}/republish",
