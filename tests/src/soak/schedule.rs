@@ -191,7 +191,8 @@ impl Schedule {
                 call => (call, &[Fault::NotSent, Fault::AnswerLost]),
             },
         };
-        let times = self.rng.random_range(1..4);
+        // Mostly what a patient caller does not notice; now and then more than anybody is patient for.
+        let times = if self.rng.random_bool(0.2) { self.rng.random_range(8..25) } else { self.rng.random_range(1..4) };
         Op::Engine { operation, faults: (0..times).map(|_| self.pick(faults)).collect() }
     }
 }
