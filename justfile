@@ -35,9 +35,17 @@ template *arguments:
 ci:
     .ci/run
 
-# POST to inbox, p50 and p99; `just latency --fill 100000` compares an empty stack with a full one
-latency *arguments:
-    cargo run --release -p tests --bin latency -- {{ arguments }}
+# the whole way: POST to inbox and provider, events per second of each stage, and with ten times the data
+flow *arguments:
+    cargo run --profile measured -p tests --bin flow -- {{ arguments }}
+
+# every call of every use case broken in five ways, on the release binaries
+breakage *arguments:
+    cargo run -p tests --bin breakage -- {{ arguments }}
+
+# the black-box tests on another implementation of DynamoDB and SQS
+second-engine *arguments:
+    scripts/second-engine {{ arguments }}
 
 # random commands, faults and kills, then an audit; `just soak --seconds 1800 --seed 7`
 soak *arguments:
