@@ -58,3 +58,38 @@ test('whoever comes second is told who was first', async ({ page, world }) => {
   await expect(row).toContainText('Handled by Rosa Ricci: rejected');
   await expect(row.getByRole('alert')).toContainText('Rosa Ricci');
 });
+
+test('an answer that was overtaken takes nothing back', async ({ page, world }) => {
+  const id = await world.reserve('overtaken');
+  await world.idle();
+  const token = await world.token({ sub: 'rosa', user_type: 'RESTAURANT_USER', name: 'Rosa Ricci' });
+  const { json } = await world.call('GET', '/v1/inbox', { token });
+  const told = json.notifications.find((row) => row.body.includes(id));
+  // Remo's inbox is read before Rosa acts, and its answer held back until the socket has told of it.
+  const [read, overtaken] = [promise(), promise()];
+  await page.route('**/v1/inbox?limit=50', async (route) => {
+    const answer = await route.fetch();
+    read.resolve();
+    await overtaken.promise;
+    await route.fulfill({ response: answer });
+  });
+  await page.goto('/#/inbox?as=RESTAURANT_USER:remo');
+  await read.promise;
+  const first = { token, key: 'overtaken', body: { action_type: 'CONFIRMED' } };
+  expect((await world.call('POST', `/v1/notifications/${told.notification_id}/actions`, first)).status).toBe(200);
+  const rows = page.getByRole('list', { name: 'Inbox of Remo Riva' }).getByRole('listitem');
+  const row = rows.filter({ hasText: id });
+  await expect(row).toContainText('Handled by Rosa Ricci: confirmed');
+  await expect(rows).toHaveCount(1);
+  overtaken.resolve();
+  // The others came with the answer.
+  await expect(rows).not.toHaveCount(1);
+  await expect(row).toContainText('Handled by Rosa Ricci: confirmed');
+});
+
+/** A promise for others to keep. */
+function promise() {
+  const made = {};
+  made.promise = new Promise((resolve) => { made.resolve = resolve; });
+  return made;
+}

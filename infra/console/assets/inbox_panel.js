@@ -11,6 +11,7 @@ import { every } from './polling.js';
 import { initials } from './session_chip.js';
 import { empty, failed, loading } from './states.js';
 
+const REREAD_MS = 60_000;
 const STATES = { connecting: 'connecting…', live: 'live', away: 'not live, trying again…' };
 
 export function inboxPanel(root, session, person, { signal, operator }) {
@@ -23,6 +24,7 @@ export function inboxPanel(root, session, person, { signal, operator }) {
   const rows = new Map();
   const troubles = new Map();
   let cursor = null;
+  let olderShown = false;
 
   const readAll = async () => {
     await attempt(() => ask(session, 'POST', '/v1/inbox/read-all', { key: `console-read-all-${crypto.randomUUID()}`, signal }));
@@ -40,10 +42,15 @@ export function inboxPanel(root, session, person, { signal, operator }) {
   const load = async () => {
     try {
       const page = await get(session, `/v1/inbox${query({ limit: 50 })}`, signal);
+      const known = new Map(rows);
       rows.clear();
-      for (const row of page.notifications) rows.set(row.notification_id, row);
+      for (const row of page.notifications) rows.set(row.notification_id, later(known.get(row.notification_id), row));
+      // What came through the socket while the page was on its way is newer than all of it.
+      const newest = page.notifications[0]?.notification_id ?? '';
+      for (const [id, row] of known) if (id > newest) rows.set(id, row);
       count(page.unread_count);
       cursor = page.next_cursor;
+      olderShown = false;
       draw();
     } catch (problem) {
       if (!signal.aborted && !list.isConnected) fill(body, failed(problem, load));
@@ -52,10 +59,12 @@ export function inboxPanel(root, session, person, { signal, operator }) {
   const loadMore = async () => {
     const page = await attempt(() => get(session, `/v1/inbox${query({ limit: 50, cursor })}`, signal));
     if (!page) return;
-    for (const row of page.notifications) rows.set(row.notification_id, row);
+    for (const row of page.notifications) put(row);
     cursor = page.next_cursor;
+    olderShown = true;
     draw();
   };
+  const put = (row) => rows.set(row.notification_id, later(rows.get(row.notification_id), row));
   const count = (unread) => {
     badge.hidden = unread === 0;
     badge.textContent = String(unread);
@@ -78,7 +87,7 @@ export function inboxPanel(root, session, person, { signal, operator }) {
     fill(more, cursor && h('button', { type: 'button', class: 'button', onclick: loadMore }, 'Show older ones'));
   };
   const changed = (row) => {
-    rows.set(row.notification_id, row);
+    put(row);
     draw();
     recount();
   };
@@ -117,6 +126,21 @@ export function inboxPanel(root, session, person, { signal, operator }) {
     },
     onMessage: ({ notification }) => changed(notification),
   });
+  // A push is for those who listen right now and is not repeated: what one missed comes with the next reading,
+  // which would put away the older ones that somebody asked for.
+  every(REREAD_MS, signal, async () => { if (list.isConnected && !olderShown) await load(); });
   // “Just now” does not stay true.
   every(10_000, signal, async () => { if (list.isConnected) draw(); });
+}
+
+/** Answers and pushes overtake each other. What was read stays read and what was handled stays handled, so whoever says so
+    is the later one. */
+function later(known, row) {
+  if (!known) return row;
+  return {
+    ...row,
+    is_read: row.is_read || known.is_read,
+    read_by: row.read_by ?? known.read_by,
+    handled_by: row.handled_by ?? known.handled_by,
+  };
 }
