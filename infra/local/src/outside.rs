@@ -37,10 +37,9 @@ impl Outside {
     /// The host answers at `url`, the stand-ins at `providers`.
     pub fn new(url: &str, providers: &str) -> Self {
         let secret: [u8; 32] = rand::random();
-        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut named = known_at(providers);
         named.insert("BELFRY_PUBLIC_URL".to_owned(), url.to_owned());
-        named.insert("BELFRY_UNSUBSCRIBE_KEY".to_owned(), secret);
+        named.insert("BELFRY_UNSUBSCRIBE_KEY".to_owned(), hex::encode(secret));
         Self { stand_ins: stand_ins_at(providers), named }
     }
 

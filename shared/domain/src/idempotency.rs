@@ -55,7 +55,7 @@ impl Fingerprint {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex::encode(hash.finalize()))
     }
 }
 

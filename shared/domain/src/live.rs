@@ -59,7 +59,7 @@ impl Ticket {
 
     /// SHA-256 of the ticket, which is all that is stored of it. It needs no salt: nobody can try 2^256 tickets.
     pub fn hash(&self) -> String {
-        Sha256::digest(&self.0).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(&self.0))
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Suppression {
 
 /// A hash of an address: enough to recognise it, and nothing that a log or a list may not show.
 pub fn address_hash(address: &str) -> String {
-    Sha256::digest(address.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&Sha256::digest(address.as_bytes())[..16])
 }
 
 impl RecipientDetails {
