@@ -15,7 +15,7 @@ struct Arguments {
     /// A tenth of everything: to see that it works, not what it gives.
     #[arg(long)]
     quick: bool,
-    /// Write a chart of the latencies into this folder.
+    /// Write charts of the latencies, the stages and the growth into this folder.
     #[arg(long)]
     svg: Option<std::path::PathBuf>,
 }
@@ -25,10 +25,13 @@ async fn main() -> std::io::Result<()> {
     let Arguments { quick, svg } = Arguments::parse();
     let scale = |count: usize| if quick { (count / 10).max(10) } else { count };
     let rates = latency::measure(scale).await;
-    stages::measure(scale).await;
-    growth::measure(scale).await;
+    let stages = stages::measure(scale).await;
+    let grown = growth::measure(scale).await;
     if let Some(folder) = svg {
+        std::fs::create_dir_all(&folder)?;
         std::fs::write(folder.join("latency.svg"), latency::chart(&rates))?;
+        std::fs::write(folder.join("stages.svg"), tests::chart::bars("Per second, each stage alone", &stages))?;
+        std::fs::write(folder.join("growth.svg"), growth::chart(&grown))?;
     }
     Ok(())
 }
