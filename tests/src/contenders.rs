@@ -14,7 +14,7 @@ use crate::lambda::{Program, binaries};
 pub enum Contender {
     /// The release binary of `functions/api`.
     Belfry,
-    /// `tests/peers/bare`: the same three items in one transaction, and nothing else.
+    /// `tests/peers/bare`: the same three items in one transaction, and nothing else, built for speed.
     Bare,
     /// `tests/peers/python`: `@idempotent` and one write, run by AWS's own runtime client.
     Python,
@@ -46,20 +46,17 @@ impl Contender {
 
     /// What Lambda would run, with the environment of `ApiFunction`.
     pub fn program(self, environment: &BTreeMap<String, String>) -> Program {
-        let binary = |name: &str| {
-            let found = binaries().get(name);
-            found.unwrap_or_else(|| panic!("no binary {name}: scripts/peers builds it")).clone()
-        };
+        let ours = || binaries().get("api").expect("the functions are built").clone();
         let mut program = match self {
-            Self::Belfry => Program::new(&binary("api"), environment),
-            Self::Bare => Program::new(&binary("bare"), environment),
-            Self::Python => Program::new(&installed("python/bin/python"), environment),
-            Self::TypeScript => Program::new(&installed("typescript/node"), environment),
+            Self::Belfry => Program::new(&ours(), environment),
+            Self::Bare => Program::new(&put("limit/bare"), environment),
+            Self::Python => Program::new(&put("peers/python/bin/python"), environment),
+            Self::TypeScript => Program::new(&put("peers/typescript/node"), environment),
         };
         program.arguments = match self {
             Self::Belfry | Self::Bare => Vec::new(),
             Self::Python => ["-m", "awslambdaric", "app.handler"].map(str::to_owned).into(),
-            Self::TypeScript => vec![installed("typescript/dist/index.mjs").display().to_string()],
+            Self::TypeScript => vec![put("peers/typescript/dist/index.mjs").display().to_string()],
         };
         let region = environment.get("AWS_REGION").cloned().unwrap_or_default();
         let more = match self {
@@ -81,9 +78,10 @@ fn source(of: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(of)
 }
 
-fn installed(path: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers").join(path);
-    assert!(path.exists(), "{} is not there: scripts/peers installs it", path.display());
+/// What `scripts/peers` built or installed.
+fn put(path: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target").join(path);
+    assert!(path.exists(), "{} is not there: scripts/peers puts it there", path.display());
     path
 }
 

@@ -1,4 +1,4 @@
-//! Percentiles of times.
+//! Percentiles of times, and the median of anything.
 
 use std::time::Duration;
 
@@ -26,6 +26,18 @@ impl std::fmt::Display for Times {
     }
 }
 
+/// The middle one.
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +47,12 @@ mod tests {
         let times = Times::new((1..=100).rev().map(Duration::from_millis).collect());
         assert_eq!((times.millis(50), times.millis(99)), (51.0, 100.0));
         assert!(Times::default().millis(50).is_nan());
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle_and_one_wild_value_does_not_move_it() {
+        assert_eq!(median([3.0, 1.0, 1000.0]), 3.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median([]).is_nan());
     }
 }

@@ -2,7 +2,8 @@
 //! and under the same conditions, in one transaction, and does nothing else. No caller, no fingerprint, no replay, no
 //! second try, no log, no metrics.
 //!
-//! It has the client, the tables and the profile of the functions, so what differs is what Belfry does beyond the write.
+//! It has the client, the allocator and the tables of the functions, and is built for speed where those are built for size
+//! (`profile.limit`): what differs is what Belfry does beyond the write, and what its size costs.
 
 use std::collections::HashMap;
 
@@ -125,6 +126,7 @@ async fn grant(
         ("fingerprint", text("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")),
         ("status", number(200)),
         ("body", text(&answer)),
+        ("event_ids", AttributeValue::L(vec![text(&event_id)])),
         ("created_at", text(&now)),
         ("expires_at", number(moment.as_second() + 86_400)),
     ];

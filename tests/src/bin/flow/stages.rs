@@ -12,24 +12,30 @@ use tests::{Stack, announcement};
 /// As many as there are cores.
 const AT_ONCE: usize = 2;
 
-/// Measures and prints.
-pub async fn measure(scale: impl Fn(usize) -> usize) {
+/// Measures and prints; what, and how many per second.
+pub async fn measure(scale: impl Fn(usize) -> usize) -> Vec<(String, f64)> {
     println!("| stage | per second |");
     println!("|---|---|");
-    println!("| relay: events | {:.0} |", relay(scale(2_000)).await);
-    let (told, sent) = fan_out_and_deliver(10, scale(200)).await;
-    println!("| fan-out to 10 recipients: events | {:.0} |", told / 10.0);
-    println!("| fan-out to 10 recipients: recipients | {told:.0} |");
-    println!("| deliver: mails | {sent:.0} |");
-    let (told, _) = fan_out_and_deliver(scale(1_000), 3).await;
-    println!("| fan-out to 1,000 recipients: recipients | {told:.0} |");
-    println!("| saga: orders, from POST to COMPLETED and told | {:.0} |", saga(scale(300)).await);
+    let mut stages = Vec::new();
+    let mut note = |stage: String, per_second: f64| {
+        println!("| {stage} | {per_second:.1} |");
+        stages.push((stage, per_second));
+    };
+    note("relay: events".to_owned(), relay(scale(2_000)).await);
+    for (people, events) in [(10, scale(200)), (scale(1_000), 4)] {
+        let (told, sent) = fan_out_and_deliver(people, events).await;
+        note(format!("fan-out to {people}: events"), told / people as f64);
+        note(format!("fan-out to {people}: recipients"), told);
+        note(format!("deliver, told {people} at a time: mails"), sent);
+    }
+    note("saga: orders, POST to COMPLETED and told".to_owned(), saga(scale(300)).await);
     println!();
+    stages
 }
 
 /// A stack in which nothing happens by itself, and what is overdue is so at once.
 pub async fn by_hand() -> Stack {
-    let settings = [("BELFRY_OUTBOX_GRACE", "0s"), ("BELFRY_OUTBOX_BATCH", "500")];
+    let settings = [("BELFRY_OUTBOX_GRACE", "0s"), ("BELFRY_OUTBOX_BATCH", "200")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     Stack::with(Options { settings, by_hand: true, ..Options::default() }).await
 }

@@ -19,7 +19,8 @@ pub async fn measure(quick: bool) -> Vec<(Contender, Option<f64>)> {
         let (few, many) = match contender {
             Contender::Belfry | Contender::Bare if !quick => (50, 450),
             _ if quick => (10, 30),
-            _ => (30, 130),
+            // V8 compiles what is called often once more, and CPython specialises it: not until it is warm is it a line.
+            _ => (150, 350),
         };
         let counts = tokio::join!(counted(contender, few), counted(contender, many));
         let slope = match counts {

@@ -36,6 +36,8 @@ pub struct Turn {
     pub engine_cpu: f64,
     /// CPU of this program per request, in milliseconds: the Runtime API and whoever calls, the same for everybody.
     pub driver_cpu: f64,
+    /// How often it was measured in vain before, because somebody was not granted.
+    pub again: usize,
 }
 
 /// Measures everybody.
@@ -44,9 +46,15 @@ pub async fn measure(rounds: usize, requests: usize, warm_up: usize) -> Vec<Turn
     for round in 0..rounds {
         for connections in CONNECTIONS {
             for contender in order(round) {
-                let turn = until_granted(async || turn(contender, connections, (requests, warm_up)).await).await;
+                let mut tries = 0;
+                let measured = until_granted(async || {
+                    tries += 1;
+                    turn(contender, connections, (requests, warm_up)).await
+                });
+                let measured = measured.await;
+                let turn = Turn { round, again: tries - 1, ..measured };
                 eprintln!("{turn:.2?}");
-                turns.push(Turn { round, ..turn });
+                turns.push(turn);
             }
         }
     }
@@ -92,6 +100,7 @@ async fn turn(
         cpu: per_request(before[0], after[0]),
         engine_cpu: per_request(before[1], after[1]),
         driver_cpu: per_request(before[2], after[2]),
+        again: 0,
     })
 }
 
@@ -127,18 +136,6 @@ async fn driven(
     Ok((processes, times.concat()))
 }
 
-/// The middle one.
-pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        odd if odd % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
-}
-
 #[cfg(test)]
 mod checks {
     use super::*;
@@ -150,12 +147,5 @@ mod checks {
             there.sort();
             assert_eq!(there, Contender::ALL);
         }
-    }
-
-    #[test]
-    fn the_median_is_in_the_middle_and_one_wild_value_does_not_move_it() {
-        assert_eq!(median([3.0, 1.0, 1000.0]), 3.0);
-        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median([]).is_nan());
     }
 }

@@ -5,29 +5,34 @@
 //! stand-in of Lambda's Runtime API for work, and speaks plain HTTP to an engine in a process of its own.
 
 mod calls;
+mod chain;
 mod engine_process;
 mod instructions;
 mod load;
 mod processor;
 mod report;
 mod stage;
+mod summary;
+mod turns;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tests::breakage::{grants, matrix};
 use tests::contenders::Contender;
-use tests::starts;
+use tests::{latency, starts};
 
 use report::Figures;
+use turns::Turns;
 
 /// Belfry's idempotent command against its limit and its peers.
 #[derive(Debug, Parser)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// How many rounds there are; each contender has one turn in each, at each number of connections.
-    #[arg(long, default_value_t = 7)]
+    /// How many rounds there are; each contender has one turn in each, at each number of connections. In a multiple of four
+    /// each is as often first as last.
+    #[arg(long, default_value_t = 8)]
     rounds: usize,
     /// How many requests are timed in a turn, over all connections.
     #[arg(long, default_value_t = 640)]
@@ -69,6 +74,10 @@ enum Part {
     Instructions,
     /// Start and size.
     Starts,
+    /// From a command to the inbox.
+    Inbox,
+    /// What a whole chain costs.
+    Cost,
 }
 
 #[tokio::main]
@@ -93,16 +102,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         figures.broken = matrix(grants(), 2, |row| eprintln!("{row}")).await;
     }
     if is_asked(Part::Load) {
-        figures.turns = load::measure(rounds, requests, warm_up).await;
+        figures.turns = Turns(load::measure(rounds, requests, warm_up).await);
     }
     if is_asked(Part::Instructions) {
         figures.instructions = instructions::measure(quick).await;
     }
     if is_asked(Part::Starts) {
-        figures.starts = starts::measure(if quick { 5 } else { 50 }, |name| name == "api").await?;
+        figures.starts = starts::measure(if quick { 5 } else { 50 }, |_| true).await?;
+    }
+    if is_asked(Part::Inbox) {
+        figures.inbox = Some(latency::at_rate(10, if quick { 20 } else { 200 }).await);
+    }
+    if is_asked(Part::Cost) {
+        figures.chain = Some(chain::chain_cost().await);
     }
     print!("{figures}");
     if let Some(folder) = svg {
+        std::fs::create_dir_all(&folder)?;
         for (name, chart) in figures.charts() {
             std::fs::write(folder.join(name), chart)?;
         }
