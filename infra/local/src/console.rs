@@ -61,6 +61,7 @@ const FILES: &[(&str, &str)] = &files![
     "assets/story.js",
     "assets/story_page.js",
     "assets/tiles.js",
+    "assets/time_ago.js",
     "assets/timeline.js",
     "assets/try_it.js",
 ];
