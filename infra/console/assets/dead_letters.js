@@ -64,10 +64,11 @@ export function showDeadLetters(root, { session, parameters, signal }) {
     older.hidden = !more;
     drawBar();
   };
-  const older = h('button', { type: 'button', class: 'button', hidden: true, onclick: () => {
-    pages += 1;
-    load();
-  } }, 'Show more');
+  const older = h('div', { class: 'row center', hidden: true },
+    h('button', { type: 'button', class: 'button', onclick: () => {
+      pages += 1;
+      load();
+    } }, 'Show more'));
   const open = () => letters.filter((letter) => letter.status === 'OPEN');
   const picked = () => open().filter((letter) => chosen.has(letter.dead_letter_id));
   const all = h('input', { type: 'checkbox', onchange: () => {
@@ -129,7 +130,7 @@ export function showDeadLetters(root, { session, parameters, signal }) {
     history.replaceState(null, '', link(['dead-letters'], said));
     load();
   };
-  fill(root, h('h1', {}, 'Dead letters'), filters(asked, filtered), trouble, bar, body, h('div', { class: 'row center' }, older), log.element);
+  fill(root, h('h1', {}, 'Dead letters'), filters(asked, filtered), trouble, bar, body, older, log.element);
   every(2000, signal, load);
 }
 

@@ -21,7 +21,8 @@ export function inboxPanel(root, session, person, { signal, operator }) {
   const body = h('div', {}, loading());
   const badge = h('span', { class: 'unread-count', hidden: true });
   const state = h('span', { class: 'live-dot connecting' }, STATES.connecting);
-  const older = h('button', { type: 'button', class: 'button', hidden: true, onclick: () => loadMore() }, 'Show older ones');
+  const older = h('div', { class: 'row center', hidden: true },
+    h('button', { type: 'button', class: 'button', onclick: () => loadMore() }, 'Show older ones'));
   const all = h('input', { type: 'checkbox', onchange: () => draw() });
   const rows = new Map();
   const troubles = new Map();
@@ -46,7 +47,7 @@ export function inboxPanel(root, session, person, { signal, operator }) {
       h('div', { class: 'push row' },
         h('label', { class: 'check' }, all, 'Unread only'),
         h('button', { type: 'button', class: 'button', onclick: readAll }, 'Mark all read'))),
-    body, h('div', { class: 'row center' }, older)));
+    body, older));
 
   /** Reads a part of the inbox. Its count is of the whole, and of counts the one that was asked for last is right: answers
       overtake each other, and every change asks again. */
