@@ -14,6 +14,12 @@ test('a dead letter is read, redriven and done, as one watches', async ({ page, 
   await expect(page.getByLabel('The message’s body')).toContainText('letter-1');
   await accessible(page);
   await picture(page, 'dead-letter');
+  // Without the API what was shown stays, and says that it is old.
+  await page.route('**/v1/dead-letters/*', (route) => route.abort());
+  await expect(page.getByText(/No contact: .* Trying again/)).toBeVisible();
+  await expect(page.getByLabel('The message’s body')).toContainText('letter-1');
+  await page.unroute('**/v1/dead-letters/*');
+  await expect(page.getByText(/No contact/)).toBeHidden();
   await page.getByRole('button', { name: 'Redrive' }).click();
   await expect(page.getByRole('log')).toContainText('Redrive Announcement');
   await expect(page.getByText('REDRIVEN', { exact: true })).toBeVisible();
@@ -39,6 +45,7 @@ test('letters are filtered, chosen, redriven together and discarded', async ({ p
   await letters.nth(1).getByRole('checkbox').check();
   await expect(page.getByText('2 chosen')).toBeVisible();
   await page.getByRole('button', { name: 'Redrive', exact: true }).click();
+  await expect(letters.getByRole('checkbox', { checked: true })).toHaveCount(0);
   // Poison stays poison: what happens is that it fails again, and the list shows it.
   await expect(page.getByRole('log').getByText('failed again: not a CloudEvents envelope')).toHaveCount(2);
   await page.waitForResponse((answer) => answer.url().includes('/v1/dead-letters?'));
@@ -58,6 +65,61 @@ test('letters are filtered, chosen, redriven together and discarded', async ({ p
   await page.getByLabel('Status').selectOption('DISCARDED');
   await expect(letters).toHaveCount(3);
   await expect(letters.first()).toContainText('discarded by console');
+});
+
+test('of two recipients of one event each letter has its own end, and a job ends though one fails again', async ({ page, world }) => {
+  const news = { title: 'Two', body: 'b', audience: 'RESTAURANT_USER', restaurant_id: 'trattoria', channels: ['SMS'], urgent: true };
+  await world.fault('SMS', 'drop_answer', 2);
+  await world.announce('two-letters', news);
+  await world.idle();
+  await page.goto('/#/dead-letters?queue=deliver-sms');
+  const letters = page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem');
+  await expect(letters).toHaveCount(2);
+  await world.fault('SMS', 'drop_answer', 1);
+  await page.getByLabel('Choose all shown').check();
+  await page.getByRole('button', { name: 'Redrive', exact: true }).click();
+  const log = page.getByRole('log');
+  await expect(log.getByText('all 2 redriven')).toBeVisible();
+  await expect(log.getByText('done: SMS sent')).toHaveCount(1);
+  await expect(log.getByText(/^failed again/)).toHaveCount(1);
+  await expect(letters).toHaveCount(1);
+  await letters.getByRole('checkbox').check();
+  await page.getByRole('button', { name: 'Redrive', exact: true }).click();
+  await expect(log.getByText('done: SMS sent')).toHaveCount(2);
+});
+
+test('a row stays under the hand while its age goes on', async ({ page, world }) => {
+  await world.inject('deliver-slack', 'it grows old');
+  await world.idle();
+  await page.goto('/#/dead-letters?queue=deliver-slack');
+  const letter = page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem').first();
+  await letter.getByRole('link', { name: 'Read it' }).focus();
+  const [row, age] = [await letter.elementHandle(), await letter.locator('time').textContent()];
+  await expect(letter.locator('time')).not.toHaveText(age);
+  expect(await row.evaluate((element) => element.isConnected)).toBe(true);
+  await expect(letter.getByRole('link', { name: 'Read it' })).toBeFocused();
+});
+
+test('letters beyond the first page are shown on demand, and stay', async ({ page, world }) => {
+  for (const number of [1, 2, 3, 4, 5]) await world.inject('deliver-push', `page ${number}`);
+  await world.idle();
+  // Pages of two.
+  await page.route('**/v1/dead-letters?*', (route) => route.continue({ url: route.request().url().replace('limit=50', 'limit=2') }));
+  await page.goto('/#/dead-letters?queue=deliver-push');
+  const letters = page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem');
+  const more = page.getByRole('button', { name: 'Show more' });
+  await expect(letters).toHaveCount(2);
+  await expect(page.getByText('2 letters, and more')).toBeVisible();
+  await more.click();
+  await expect(letters).toHaveCount(4);
+  // The next reading has as many.
+  await page.waitForResponse((answer) => answer.url().includes('cursor='));
+  await expect(letters).toHaveCount(4);
+  await more.click();
+  await expect(letters).toHaveCount(5);
+  await expect(more).toBeHidden();
+  await page.getByLabel('Choose all shown').check();
+  await expect(page.getByText('5 chosen')).toBeVisible();
 });
 
 test('all that match are redriven as a job, and the rest are not', async ({ page, world }) => {

@@ -48,3 +48,31 @@ test('without an identity provider a token is pasted', async ({ page, host, worl
     await deployed.close();
   }
 });
+
+test('an inbox without a token asks for one, and shows another’s anew', async ({ page, host, world }) => {
+  const deployed = await deploy(host.url, () => ({ api: '', dashboard: null, sign_in: null }));
+  const paste = async (claims) => {
+    await page.getByLabel('Paste a token').fill(await world.token(claims));
+    await page.getByRole('button', { name: 'Use this token' }).click();
+  };
+  const closed = [];
+  page.on('websocket', (socket) => socket.on('close', () => closed.push(socket.url())));
+  try {
+    await page.goto(`${deployed.url}/#/inbox`);
+    await expect(page.getByRole('dialog', { name: 'Sign in' })).toBeVisible();
+    await paste({ sub: 'carla', user_type: 'CUSTOMER', name: 'Carla Conti' });
+    const carla = page.getByRole('region', { name: 'Carla Conti' });
+    await expect(carla.getByText('live', { exact: true })).toBeVisible();
+    await expect(carla.getByRole('listitem').first()).toBeVisible();
+    await expect(carla.getByRole('link', { name: 'Story' })).toHaveCount(0);
+    await page.getByRole('button', { name: 'Carla Conti' }).click();
+    await paste({ sub: 'omar', user_type: 'ADMIN_USER', scopes: ['operate'] });
+    const omar = page.getByRole('region', { name: 'omar' });
+    await expect(omar.getByText('live', { exact: true })).toBeVisible();
+    await expect(omar.getByRole('listitem').filter({ hasText: 'Welcome to Belfry' }).getByRole('link', { name: 'Story' })).toBeVisible();
+    await expect(carla).toHaveCount(0);
+    await expect.poll(() => closed.length, 'Carla’s socket is closed').toBe(1);
+  } finally {
+    await deployed.close();
+  }
+});

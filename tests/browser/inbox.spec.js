@@ -1,4 +1,4 @@
-import { accessible, expect, picture, test } from './world.js';
+import { accessible, expect, picture, promise, test } from './world.js';
 
 test('two windows: the first to act decides, and the other sees it at once', async ({ context, world }) => {
   const [rosa, remo] = [await context.newPage(), await context.newPage()];
@@ -65,6 +65,8 @@ test('an answer that was overtaken takes nothing back', async ({ page, world }) 
   const token = await world.token({ sub: 'rosa', user_type: 'RESTAURANT_USER', name: 'Rosa Ricci' });
   const { json } = await world.call('GET', '/v1/inbox', { token });
   const told = json.notifications.find((row) => row.body.includes(id));
+  const remo = await world.token({ sub: 'remo', user_type: 'RESTAURANT_USER' });
+  const before = (await world.call('GET', '/v1/inbox?limit=1', { token: remo })).json.unread_count;
   // Remo's inbox is read before Rosa acts, and its answer held back until the socket has told of it.
   const [read, overtaken] = [promise(), promise()];
   await page.route('**/v1/inbox?limit=50', async (route) => {
@@ -81,15 +83,54 @@ test('an answer that was overtaken takes nothing back', async ({ page, world }) 
   const row = rows.filter({ hasText: id });
   await expect(row).toContainText('Handled by Rosa Ricci: confirmed');
   await expect(rows).toHaveCount(1);
+  const badge = page.getByRole('region', { name: 'Remo Riva' }).locator('.unread-count');
+  await expect(badge).toHaveText(String(before - 1));
   overtaken.resolve();
   // The others came with the answer.
   await expect(rows).not.toHaveCount(1);
   await expect(row).toContainText('Handled by Rosa Ricci: confirmed');
+  await expect(badge).toHaveText(String(before - 1));
 });
 
-/** A promise for others to keep. */
-function promise() {
-  const made = {};
-  made.promise = new Promise((resolve) => { made.resolve = resolve; });
-  return made;
-}
+test('a new socket brings what was missed, and older ones that were asked for stay', async ({ page, world }) => {
+  const token = await world.operator();
+  await world.call('PUT', '/v1/recipients/CUSTOMER/paula', { token, body: { name: 'Paula Piras' } });
+  const tell = async (number) => {
+    await world.announce(`paged-${number}`, { title: `Paged ${number}`, body: 'b', audience: 'CUSTOMER', user_id: 'paula' });
+    await world.idle();
+  };
+  for (const number of [1, 2, 3]) await tell(number);
+  // Pages of two: the third is an older one. The socket can be cut, and is deaf from then on.
+  await page.route('**/v1/inbox?limit=50*', (route) => route.continue({ url: route.request().url().replace('limit=50', 'limit=2') }));
+  const sockets = [];
+  await page.routeWebSocket(/live/, (socket) => { sockets.push(socket); });
+  await page.goto('/#/inbox?as=CUSTOMER:paula');
+  const rows = page.getByRole('list', { name: 'Inbox of paula' }).getByRole('listitem');
+  await expect(rows).toHaveCount(2);
+  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await expect(rows).toHaveCount(3);
+  await expect(page.getByRole('button', { name: 'Show older ones' })).toBeHidden();
+  await tell(4);
+  await expect(rows).toHaveCount(3);
+  await sockets[0].close();
+  await expect(rows).toHaveText([/Paged 4/, /Paged 3/, /Paged 2/, /Paged 1/]);
+  // Three at once are more than a page: what lies between is behind the button.
+  for (const number of [5, 6, 7]) await tell(number);
+  await sockets[1].close();
+  await expect(rows).toHaveText([/Paged 7/, /Paged 6/, /Paged 4/, /Paged 3/, /Paged 2/, /Paged 1/]);
+  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await expect(rows).toHaveCount(7);
+});
+
+test('what a deaf socket missed comes within a minute, into an empty inbox too', async ({ page, world }) => {
+  const token = await world.operator();
+  await world.call('PUT', '/v1/recipients/CUSTOMER/newcomer', { token, body: { name: 'Nina Nuova' } });
+  await page.clock.install();
+  await page.routeWebSocket(/live/, () => {});
+  await page.goto('/#/inbox?as=CUSTOMER:newcomer');
+  await expect(page.getByText('Nothing here yet.')).toBeVisible();
+  await world.announce('missed', { title: 'You missed this', body: 'b', audience: 'CUSTOMER', user_id: 'newcomer' });
+  await world.idle();
+  await page.clock.runFor(60_000);
+  await expect(page.getByText('You missed this')).toBeVisible();
+});

@@ -65,15 +65,21 @@ export class World {
   }
 
   fault(target, mode, times) {
-    return this.call('POST', '/local/faults', { body: { target, mode, times } });
+    return this.#must('POST', '/local/faults', { target, mode, times });
   }
 
   inject(queue, body) {
-    return this.call('POST', '/local/inject', { body: { queue, body } });
+    return this.#must('POST', '/local/inject', { queue, body });
   }
 
+  /** Until all that was set going is done; a host that does not come to rest fails the test. */
   idle() {
-    return this.call('GET', '/local/idle?timeout=60');
+    return this.#must('GET', '/local/idle?timeout=60');
+  }
+
+  async #must(method, path, body) {
+    const { status, json } = await this.call(method, path, { body });
+    expect(status, `${path} ${JSON.stringify(json)}`).toBe(200);
   }
 }
 
@@ -117,6 +123,13 @@ export const test = base.extend({
 });
 
 export { expect };
+
+/** A promise for others to keep. */
+export function promise() {
+  const made = {};
+  made.promise = new Promise((resolve) => { made.resolve = resolve; });
+  return made;
+}
 
 /** Keeps a picture for people to look at, in `target/screenshots`. */
 export async function picture(page, name, options = {}) {

@@ -15,10 +15,12 @@ export class Problem extends Error {
 /** One exchange: status, what the answer's headers say, and its body as text and as JSON. Fails only where there was no
     answer at all. */
 export async function exchange(session, method, path, { body, key, signal } = {}) {
-  if (session?.hasRunOut) await session.refresh(session.token ? 'ended' : 'none');
+  await session?.ready();
+  const used = session?.token;
   let answer = await send(session, method, path, { body, key, signal });
   if (answer.status === 401 && session) {
-    await session.refresh('ended');
+    // Another call may have got a new one while this was on its way with the old.
+    if (session.token === used) await session.refresh('ended');
     answer = await send(session, method, path, { body, key, signal });
   }
   return answer;

@@ -9,7 +9,8 @@ export async function loadConfig() {
   if (!response.ok) throw new Error(`config.json: HTTP ${response.status}`);
   const said = await response.json();
   config = {
-    api: address(said.api, 'api') ?? '',
+    // Paths are put behind it, which begin with a `/`.
+    api: (address(said.api, 'api') ?? '').replace(/\/$/, ''),
     local: said.local === true,
     dashboard: address(said.dashboard, 'dashboard'),
     sign_in: said.sign_in ? signIn(said.sign_in) : null,
@@ -23,7 +24,7 @@ function address(text, name) {
   if (url.protocol !== 'https:' && url.hostname !== 'localhost' && url.hostname !== '127.0.0.1') {
     throw new Error(`config.json: ${name} must be an https address`);
   }
-  return url.href.replace(/\/$/, '');
+  return url.href;
 }
 
 function signIn({ authorize_url, token_url, client_id, scopes, audience }) {

@@ -8,17 +8,19 @@ import { fill, h } from './dom.js';
 import { moment, plural, pretty, shortId, spaced } from './format.js';
 import { every } from './polling.js';
 import { link } from './router.js';
-import { failed, loading } from './states.js';
+import { failed, loading, stale } from './states.js';
 import { steer } from './steering.js';
 
 export function showDeadLetter(root, { session, id, signal }) {
+  const trouble = h('div', {});
   const page = h('div', { class: 'sections' }, loading());
   const log = activity('What happens');
-  fill(root, h('p', { class: 'crumbs' }, h('a', { href: '#/dead-letters' }, 'Dead letters')), page, log.element);
+  fill(root, h('p', { class: 'crumbs' }, h('a', { href: '#/dead-letters' }, 'Dead letters')), trouble, page, log.element);
   let seen = null;
   const load = async () => {
     try {
       const letter = await get(session, `/v1/dead-letters/${encodeURIComponent(id)}`, signal);
+      fill(trouble);
       if (JSON.stringify(letter) === seen) return;
       seen = JSON.stringify(letter);
       draw(page, letter, async (order) => {
@@ -26,7 +28,9 @@ export function showDeadLetter(root, { session, id, signal }) {
         await load();
       });
     } catch (problem) {
-      if (!signal.aborted && seen === null) fill(page, failed(problem, load));
+      if (signal.aborted) return;
+      if (seen === null) fill(page, failed(problem, load));
+      else fill(trouble, stale(problem));
     }
   };
   every(1500, signal, load);

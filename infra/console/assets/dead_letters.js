@@ -4,11 +4,12 @@ import { ask, get, query } from './api.js';
 import { activity } from './activity.js';
 import { confirmed } from './confirm.js';
 import { fill, freshId, h, keyed } from './dom.js';
-import { ago, plural, shortId, spaced } from './format.js';
+import { plural, shortId, spaced } from './format.js';
 import { every } from './polling.js';
 import { link } from './router.js';
 import { empty, failed, loading, stale } from './states.js';
 import { redriveMany, steer } from './steering.js';
+import { refreshAgo, timeAgo } from './time_ago.js';
 
 const QUEUES = ['fanout-customer', 'fanout-restaurant-user', 'fanout-agency-user', 'fanout-admin-user', 'deliver-email',
   'deliver-sms', 'deliver-push', 'deliver-slack', 'inventory', 'payment', 'order', 'redrives'];
@@ -28,30 +29,46 @@ export function showDeadLetters(root, { session, parameters, signal }) {
   const trouble = h('div', {});
   let letters = [];
   let more = false;
+  let pages = 1;
+  let readings = 0;
+  let standing = null;
 
   const load = async () => {
+    const reading = readings += 1;
     try {
-      const wanted = asked;
-      const page = await get(session, `/v1/dead-letters${query({ ...filterOf(wanted), limit: PAGE })}`, signal);
-      if (wanted !== asked) return;
-      letters = page.dead_letters;
-      more = page.next_cursor !== null;
-      for (const id of chosen) if (!letters.some((letter) => letter.dead_letter_id === id)) chosen.delete(id);
+      const found = await read(session, asked, pages, signal);
+      // The filter may be another one by now, or the pages more.
+      if (reading !== readings) return;
+      ({ letters, more } = found);
+      const shown = new Set(letters.map((letter) => letter.dead_letter_id));
+      for (const id of chosen) if (!shown.has(id)) chosen.delete(id);
       fill(trouble);
       draw();
     } catch (problem) {
-      if (signal.aborted) return;
-      if (list.isConnected) fill(trouble, stale(problem));
-      else fill(body, failed(problem, load));
+      if (signal.aborted || reading !== readings) return;
+      if (standing === list) fill(trouble, stale(problem));
+      else stand(problem.message, () => failed(problem, load));
     }
   };
+  // What the body shows is made anew only where it becomes something else: its controls are under somebody's hand.
+  const stand = (what, make) => {
+    if (standing === what) return;
+    standing = what;
+    fill(body, make());
+  };
   const draw = () => {
-    if (letters.length === 0) fill(body, nothing(asked));
-    else if (!list.isConnected) fill(body, list);
-    keyed(list, letters.map((letter) => ({ key: letter.dead_letter_id, state: [letter, ago(letter.created_at)],
-      make: () => row(letter, chosen, drawBar) })));
+    if (letters.length > 0) stand(list, () => list);
+    else stand(asked, () => nothing(asked));
+    keyed(list, letters.map((letter) => ({ key: letter.dead_letter_id, state: letter, make: () => row(letter, chosen, drawBar) })));
+    refreshAgo(list);
+    older.hidden = !more;
     drawBar();
   };
+  const older = h('div', { class: 'row center', hidden: true },
+    h('button', { type: 'button', class: 'button', onclick: () => {
+      pages += 1;
+      load();
+    } }, 'Show more'));
   const open = () => letters.filter((letter) => letter.status === 'OPEN');
   const picked = () => open().filter((letter) => chosen.has(letter.dead_letter_id));
   const all = h('input', { type: 'checkbox', onchange: () => {
@@ -59,7 +76,6 @@ export function showDeadLetters(root, { session, parameters, signal }) {
       if (all.checked) chosen.add(letter.dead_letter_id);
       else chosen.delete(letter.dead_letter_id);
     }
-    for (const box of list.querySelectorAll('input[type=checkbox]:not(:disabled)')) box.checked = all.checked;
     drawBar();
   } });
   const how = h('span', { class: 'quiet', 'aria-live': 'polite' });
@@ -68,6 +84,7 @@ export function showDeadLetters(root, { session, parameters, signal }) {
     if (order === 'discard' && !await confirmed(`Discard ${plural(these.length, 'dead letter')}?`,
       'What they were to do is not done. Who discarded them stays on record.', 'Discard', 'danger')) return;
     chosen.clear();
+    drawBar();
     if (order === 'redrive' && these.length > 1) {
       const ids = these.map((letter) => letter.dead_letter_id);
       await watched(() => redriveMany(session, { ids }, these, log, signal));
@@ -87,6 +104,7 @@ export function showDeadLetters(root, { session, parameters, signal }) {
     all.checked = few > 0 && few === many;
     all.indeterminate = few > 0 && few < many;
     redrive.disabled = discard.disabled = few === 0;
+    for (const item of list.children) item.querySelector('input').checked = chosen.has(item.dataset.key);
     how.textContent = few ? `${few} chosen` : letters.length ? `${plural(letters.length, 'letter')}${more ? ', and more' : ''}` : '';
   };
   const redriveAll = () => watched(async () => {
@@ -108,11 +126,25 @@ export function showDeadLetters(root, { session, parameters, signal }) {
   // The address follows the filter, and the form stays: whoever types into it goes on typing.
   const filtered = (said) => {
     asked = said;
+    pages = 1;
     history.replaceState(null, '', link(['dead-letters'], said));
     load();
   };
-  fill(root, h('h1', {}, 'Dead letters'), filters(asked, filtered), trouble, bar, body, log.element);
+  fill(root, h('h1', {}, 'Dead letters'), filters(asked, filtered), trouble, bar, body, older, log.element);
   every(2000, signal, load);
+}
+
+/** So many pages of what is asked for. What fails again between two of them is in both, and shown once. */
+async function read(session, asked, pages, signal) {
+  const letters = new Map();
+  const filter = filterOf(asked);
+  let cursor;
+  for (let page = 0; page < pages && cursor !== null; page += 1) {
+    const answer = await get(session, `/v1/dead-letters${query({ ...filter, limit: PAGE, cursor })}`, signal);
+    for (const letter of answer.dead_letters) letters.set(letter.dead_letter_id, letter);
+    cursor = answer.next_cursor;
+  }
+  return { letters: [...letters.values()], more: cursor !== null };
 }
 
 function filterOf({ hours, ...asked }) {
@@ -136,7 +168,7 @@ function row(letter, chosen, changed) {
         h('span', { class: `badge ${open ? 'bad' : 'quiet'}` }, letter.status),
         h('span', { class: 'badge plain' }, letter.queue)),
       h('p', { class: 'letter-reason' }, letter.reason),
-      h('p', { class: 'quiet' }, `${ago(letter.created_at)}, received ${plural(letter.receive_count, 'time')}`,
+      h('p', { class: 'quiet' }, timeAgo(letter.created_at), `, received ${plural(letter.receive_count, 'time')}`,
         letter.handled_by && ` · ${letter.status.toLowerCase()} by ${letter.handled_by}`)),
     h('p', { class: 'letter-links' },
       h('a', { href: link(['dead-letters', letter.dead_letter_id]), 'data-focus': 'open' }, 'Read it'),

@@ -41,6 +41,11 @@ export function fill(parent, ...children) {
   return parent;
 }
 
+/** Has an element say this, and leaves its text alone where it says so already. */
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 /** Shows rows in order, and leaves the elements of those that have not changed alone, with their focus and selection.
     A row is `{key, state, make}`; `state` is anything that JSON tells apart. */
 export function keyed(parent, rows) {

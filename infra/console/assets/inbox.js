@@ -11,23 +11,39 @@ import { Session } from './session.js';
 import { localToken } from './sign_in.js';
 import { empty, failed, loading } from './states.js';
 
-export async function showInbox(root, { session, parameters, signal }) {
-  const title = h('h1', {}, 'Inbox');
-  if (!config.local) {
-    const { name, sub, user_type } = session.claims;
-    const panels = h('div', { class: 'panels' });
-    fill(root, title, panels);
-    inboxPanel(panels, session, { user_id: sub, user_type, name: name ?? sub }, { signal, operator: session });
-    return;
-  }
+export function showInbox(root, route) {
+  return config.local ? showAnybodys(root, route) : showOwn(root, route);
+}
+
+async function showAnybodys(root, { session, parameters, signal }) {
   const body = h('div', { class: 'stack' }, loading());
-  fill(root, title, body);
+  fill(root, title(), body);
   try {
     const { people } = await local('GET', 'people', undefined, signal);
     if (!signal.aborted) showPeople(body, people, { session, parameters, signal });
   } catch (problem) {
-    if (!signal.aborted) fill(body, failed(problem, () => showInbox(root, { session, parameters, signal })));
+    if (!signal.aborted) fill(body, failed(problem, () => showAnybodys(root, { session, parameters, signal })));
   }
+}
+
+/** Whose inbox it is, the token says: without one there is nothing to show. */
+async function showOwn(root, { session, signal }) {
+  const panels = h('div', { class: 'panels' }, loading());
+  fill(root, title(), panels);
+  try {
+    await session.ready();
+  } catch (problem) {
+    if (!signal.aborted) fill(panels, failed(problem, () => showOwn(root, { session, signal })));
+    return;
+  }
+  if (signal.aborted) return;
+  const { name, sub, user_type } = session.claims;
+  fill(panels);
+  inboxPanel(panels, session, { user_id: sub, user_type, name: name ?? sub ?? '?' }, { signal, operator: session });
+}
+
+function title() {
+  return h('h1', {}, 'Inbox');
 }
 
 /** Who is looked at stands in the address: `as=RESTAURANT_USER:rosa,RESTAURANT_USER:remo`. It follows the choice, and the

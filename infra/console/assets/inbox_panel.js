@@ -3,14 +3,16 @@
 
 import { ask, exchange, get, problemOf, query } from './api.js';
 import { fill, h, keyed } from './dom.js';
-import { ago, words } from './format.js';
+import { words } from './format.js';
 import { keepLive } from './live.js';
 import { notificationRow } from './notification.js';
 import { notify } from './notices.js';
 import { every } from './polling.js';
 import { initials } from './session_chip.js';
 import { empty, failed, loading } from './states.js';
+import { refreshAgo } from './time_ago.js';
 
+const PAGE = 50;
 const REREAD_MS = 60_000;
 const STATES = { connecting: 'connecting…', live: 'live', away: 'not live, trying again…' };
 
@@ -19,15 +21,23 @@ export function inboxPanel(root, session, person, { signal, operator }) {
   const body = h('div', {}, loading());
   const badge = h('span', { class: 'unread-count', hidden: true });
   const state = h('span', { class: 'live-dot connecting' }, STATES.connecting);
-  const more = h('div', { class: 'row center' });
+  const older = h('div', { class: 'row center', hidden: true },
+    h('button', { type: 'button', class: 'button', onclick: () => loadMore() }, 'Show older ones'));
   const all = h('input', { type: 'checkbox', onchange: () => draw() });
   const rows = new Map();
   const troubles = new Map();
+  /** Behind the oldest row that is shown, where there are more. */
   let cursor = null;
-  let olderShown = false;
+  let loaded = false;
+  let asked = 0;
+  let counted = 0;
 
   const readAll = async () => {
-    await attempt(() => ask(session, 'POST', '/v1/inbox/read-all', { key: `console-read-all-${crypto.randomUUID()}`, signal }));
+    const told = [...rows.keys()];
+    const key = `console-read-all-${crypto.randomUUID()}`;
+    if (!await attempt(() => ask(session, 'POST', '/v1/inbox/read-all', { key, signal }))) return;
+    for (const id of told) put({ ...rows.get(id), is_read: true });
+    draw();
     await load();
   };
   root.append(h('section', { class: 'card panel', 'aria-label': person.name },
@@ -37,31 +47,37 @@ export function inboxPanel(root, session, person, { signal, operator }) {
       h('div', { class: 'push row' },
         h('label', { class: 'check' }, all, 'Unread only'),
         h('button', { type: 'button', class: 'button', onclick: readAll }, 'Mark all read'))),
-    body, more));
+    body, older));
 
+  /** Reads a part of the inbox. Its count is of the whole, and of counts the one that was asked for last is right: answers
+      overtake each other, and every change asks again. */
+  const inbox = async (asking) => {
+    const number = asked += 1;
+    const page = await get(session, `/v1/inbox${query(asking)}`, signal);
+    if (number > counted) {
+      counted = number;
+      count(page.unread_count);
+    }
+    return page;
+  };
   const load = async () => {
     try {
-      const page = await get(session, `/v1/inbox${query({ limit: 50 })}`, signal);
-      const known = new Map(rows);
-      rows.clear();
-      for (const row of page.notifications) rows.set(row.notification_id, later(known.get(row.notification_id), row));
-      // What came through the socket while the page was on its way is newer than all of it.
-      const newest = page.notifications[0]?.notification_id ?? '';
-      for (const [id, row] of known) if (id > newest) rows.set(id, row);
-      count(page.unread_count);
-      cursor = page.next_cursor;
-      olderShown = false;
+      const page = await inbox({ limit: PAGE });
+      // Where its last row is new too, there may be others behind it that nobody has asked for yet.
+      if (!loaded || !rows.has(page.notifications.at(-1)?.notification_id)) cursor = page.next_cursor;
+      // What is shown stays: it may have come through the socket, or because somebody asked for older ones.
+      for (const row of page.notifications) put(row);
+      loaded = true;
       draw();
     } catch (problem) {
-      if (!signal.aborted && !list.isConnected) fill(body, failed(problem, load));
+      if (!signal.aborted && !loaded) fill(body, failed(problem, load));
     }
   };
   const loadMore = async () => {
-    const page = await attempt(() => get(session, `/v1/inbox${query({ limit: 50, cursor })}`, signal));
+    const page = await attempt(() => inbox({ limit: PAGE, cursor }));
     if (!page) return;
     for (const row of page.notifications) put(row);
     cursor = page.next_cursor;
-    olderShown = true;
     draw();
   };
   const put = (row) => rows.set(row.notification_id, later(rows.get(row.notification_id), row));
@@ -70,21 +86,20 @@ export function inboxPanel(root, session, person, { signal, operator }) {
     badge.textContent = String(unread);
     badge.setAttribute('aria-label', `${unread} unread`);
   };
-  /** The count is over the whole inbox, of which this shows a part: it is asked for, not added up. */
-  const recount = async () => {
-    const page = await attempt(() => get(session, '/v1/inbox?limit=1', signal));
-    if (page) count(page.unread_count);
-  };
+  /** The inbox is more than what is shown of it: the count is asked for, not added up. */
+  const recount = () => attempt(() => inbox({ limit: 1 }));
   const draw = () => {
+    if (!loaded && rows.size === 0) return;
     const sorted = [...rows.values()].sort((a, b) => (a.notification_id < b.notification_id ? 1 : -1));
     const shown = sorted.filter((row) => !all.checked || !row.is_read);
     if (shown.length === 0) fill(body, empty(all.checked ? 'Nothing unread.' : 'Nothing here yet.'));
     else if (!list.isConnected) fill(body, list);
     keyed(list, shown.map((row) => ({
-      key: row.notification_id, state: [row, troubles.get(row.notification_id), ago(row.created_at)],
+      key: row.notification_id, state: [row, troubles.get(row.notification_id)],
       make: () => notificationRow(row, { act, read, operator, trouble: troubles.get(row.notification_id), person }),
     })));
-    fill(more, cursor && h('button', { type: 'button', class: 'button', onclick: loadMore }, 'Show older ones'));
+    refreshAgo(list);
+    older.hidden = !cursor;
   };
   const changed = (row) => {
     put(row);
@@ -107,8 +122,8 @@ export function inboxPanel(root, session, person, { signal, operator }) {
     const problem = problemOf(answer);
     troubles.set(row.notification_id, problem.message);
     // Who was first is in the refusal: it need not be waited for.
-    if (problem.handledBy) rows.set(row.notification_id, { ...row, is_read: true, handled_by: problem.handledBy });
-    draw();
+    if (problem.handledBy) changed({ ...row, is_read: true, handled_by: problem.handledBy });
+    else draw();
   };
   const attempt = async (work) => {
     try {
@@ -122,15 +137,13 @@ export function inboxPanel(root, session, person, { signal, operator }) {
     onState: (now) => {
       state.className = `live-dot ${now}`;
       state.textContent = STATES[now];
-      if (now === 'live' || (now === 'away' && !list.isConnected)) load();
+      if (now === 'live' || (now === 'away' && !loaded)) load();
     },
     onMessage: ({ notification }) => changed(notification),
   });
-  // A push is for those who listen right now and is not repeated: what one missed comes with the next reading,
-  // which would put away the older ones that somebody asked for.
-  every(REREAD_MS, signal, async () => { if (list.isConnected && !olderShown) await load(); });
-  // “Just now” does not stay true.
-  every(10_000, signal, async () => { if (list.isConnected) draw(); });
+  // A push is for those who listen right now and is not repeated: what one missed comes with the next reading.
+  every(REREAD_MS, signal, async () => { if (loaded) await load(); });
+  every(10_000, signal, async () => refreshAgo(list));
 }
 
 /** Answers and pushes overtake each other. What was read stays read and what was handled stays handled, so whoever says so

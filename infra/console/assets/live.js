@@ -13,6 +13,7 @@ export async function keepLive(session, signal, { onState, onMessage }) {
     onState('connecting');
     try {
       const { ticket, url } = await ask(session, 'POST', '/v1/live/tickets', { signal });
+      if (signal.aborted) return;
       // The ticket is used up by the handshake and good for a minute; the token stays out of the address.
       const opened = await run(`${url}?ticket=${encodeURIComponent(ticket)}`, signal, onMessage, () => {
         wait = 500;

@@ -38,7 +38,7 @@ async function start() {
     fill(document.querySelector('#pages'), NAVIGATION.map(([path, title, drawing]) =>
       h('a', { href: `#/${path}` }, icon(drawing), h('span', {}, title))));
     showSession(document.querySelector('#session'), session);
-    new Router(root, [
+    const router = new Router(root, [
       { path: '/overview', title: 'Overview', show: pages(showOverview) },
       { path: '/events', title: 'Events', show: pages(showEvents) },
       { path: '/events/:id', title: 'Story', show: pages(showStory) },
@@ -46,10 +46,28 @@ async function start() {
       { path: '/dead-letters/:id', title: 'Dead letter', show: pages(showDeadLetter) },
       { path: '/inbox', title: 'Inbox', show: pages(showInbox) },
       { path: '/try', title: 'Try it', show: pages(showTryIt) },
-    ]).show();
+    ]);
+    showAnew(session, router);
+    // The link of those who skip the rail leads to no page of its own: the address stays the page's.
+    document.querySelector('.skip').addEventListener('click', (event) => {
+      event.preventDefault();
+      root.focus();
+    });
+    router.show();
   } catch (problem) {
     fill(root, failed(problem, () => location.reload()));
   }
+}
+
+/** Whoever signs in as somebody else sees the page as that somebody: nothing of it stays, sockets included. */
+function showAnew(session, router) {
+  const whose = () => JSON.stringify([session.claims.iss, session.claims.user_type, session.claims.sub]);
+  let before = session.token ? whose() : null;
+  session.addEventListener('change', () => {
+    const now = whose();
+    if (before !== null && before !== now) router.show();
+    before = now;
+  });
 }
 
 start();

@@ -1,8 +1,9 @@
 // One notification as its recipient sees it, with what they can do about it.
 
 import { h } from './dom.js';
-import { ago, moment, words } from './format.js';
+import { moment, words } from './format.js';
 import { link } from './router.js';
+import { timeAgo } from './time_ago.js';
 
 const ACTIONS = [
   ['CONFIRMED', 'Confirm', 'primary'], ['REJECTED', 'Reject', ''], ['POSTPONED', 'Later', ''], ['DISMISSED', 'Dismiss', ''],
@@ -23,12 +24,8 @@ export function notificationRow(row, { act, read, operator, trouble, person }) {
       row.actionable && !handled && ACTIONS.map(([type, verb, kind]) =>
         h('button', { type: 'button', class: `button small ${kind}`, 'data-focus': type, onclick: once(() => act(row, type)) }, verb)),
       !row.is_read && h('button', { type: 'button', class: 'button small', 'data-focus': 'read', onclick: once(() => read(row)) }, 'Mark read'),
-      h('span', { class: 'push quiet' }, ago(row.created_at),
-        mayOperate(operator) && [' · ', h('a', { href: link(['events', row.event_id]), 'data-focus': 'story' }, 'Story')])));
-}
-
-function mayOperate(operator) {
-  return String(operator.claims.scope ?? '').split(' ').includes('operate');
+      h('span', { class: 'push quiet' }, timeAgo(row.created_at),
+        operator.scopes.includes('operate') && [' · ', h('a', { href: link(['events', row.event_id]), 'data-focus': 'story' }, 'Story')])));
 }
 
 /** A button that waits for what it has begun. */

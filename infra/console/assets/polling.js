@@ -14,14 +14,24 @@ export async function every(ms, signal, step) {
 /** Waits, or stops waiting when the signal says so. */
 export function pause(ms, signal) {
   return new Promise((done) => {
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener('abort', () => { clearTimeout(timer); done(); }, { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      done();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
   });
 }
 
 function until(target, event, signal) {
   return new Promise((done) => {
-    target.addEventListener(event, done, { once: true, signal });
-    signal.addEventListener('abort', done, { once: true });
+    const end = () => {
+      target.removeEventListener(event, end);
+      signal.removeEventListener('abort', end);
+      done();
+    };
+    target.addEventListener(event, end);
+    signal.addEventListener('abort', end);
   });
 }

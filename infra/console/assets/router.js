@@ -16,7 +16,6 @@ export class Router {
   /** Shows the page of the address. The signal that it gets is aborted when the next one is shown. */
   show() {
     const { path, parameters } = here();
-    if (location.hash === '#page') return;
     this.#leave.abort();
     this.#leave = new AbortController();
     for (const page of this.#pages) {

@@ -22,17 +22,28 @@ export class Session extends EventTarget {
     return !this.token || (typeof exp === 'number' && exp * 1000 <= Date.now());
   }
 
+  /** What the token allows: `scope`, or `scp` where a provider calls it that, as words or as a list. */
+  get scopes() {
+    const { scope, scp } = this.claims;
+    return [scope ?? scp ?? ''].flat().join(' ').split(/[\s,]+/).filter(Boolean);
+  }
+
   set(token) {
     this.token = token;
     this.dispatchEvent(new Event('change'));
   }
 
   /** Asks for a new token, once however many requests found the old one wanting. */
-  async refresh(reason) {
-    this.#renewing ??= this.renew(reason).finally(() => {
+  refresh(reason) {
+    this.#renewing ??= this.renew(reason).then((token) => this.set(token)).finally(() => {
       this.#renewing = null;
     });
-    this.set(await this.#renewing);
+    return this.#renewing;
+  }
+
+  /** Asks for a token where there is none, or none that is good any more. */
+  async ready() {
+    if (this.hasRunOut) await this.refresh(this.token ? 'ended' : 'none');
   }
 }
 

@@ -9,9 +9,10 @@ const STORED = 'belfry.theme';
 
 export function showSession(root, session) {
   const draw = () => {
-    const { name, sub, scope } = session.claims;
+    const { name, sub } = session.claims;
+    const scopes = session.scopes.join(' ');
     fill(root,
-      h('button', { type: 'button', class: 'chip', title: scope ? `Scopes: ${scope}` : 'Sign in',
+      h('button', { type: 'button', class: 'chip', title: scopes ? `Scopes: ${scopes}` : 'Sign in',
         onclick: () => session.refresh('switch').catch(() => {}) },
       h('span', { class: 'avatar', 'aria-hidden': 'true' }, initials(name ?? sub ?? '?')),
       h('span', { class: 'chip-text' }, sub ? name ?? sub : 'Sign in')),

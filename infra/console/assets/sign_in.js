@@ -74,6 +74,12 @@ function openDialog(reason, done, refuse) {
     event.preventDefault();
     if (reason === 'switch') cancel();
   });
+  // A browser closes on the second Esc in a row whatever `cancel` says: the question stays all the same.
+  dialog.addEventListener('close', () => {
+    if (!dialog.isConnected) return;
+    if (reason === 'switch') cancel();
+    else dialog.showModal();
+  });
   document.body.append(dialog);
   dialog.showModal();
 }

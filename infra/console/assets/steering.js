@@ -54,11 +54,23 @@ async function diedAnew(session, letter, signal) {
 /** What its consumer did with it since the redrive, if it is done. */
 async function outcome(session, letter, signal) {
   const { story } = await get(session, `/v1/events/${encodeURIComponent(letter.event_id)}`, signal);
-  const since = story.filter((stage) => stage.at >= letter.handled_at);
   const channel = letter.consumer.startsWith('deliver:') ? letter.consumer.slice('deliver:'.length) : null;
-  if (channel && since.some((stage) => stage.stage === 'SENT' && stage.channel === channel)) return `done: ${channel} sent`;
+  // One event is told to many: the send that is meant is the one of the letter's own order.
+  const notification = channel && orderOf(letter)?.notification_id;
+  const isOwn = (stage) => stage.channel === channel && stage.notification_id === notification;
+  const sent = notification && story.some((stage) => stage.stage === 'SENT' && isOwn(stage) && stage.at >= letter.handled_at);
+  if (sent) return `done: ${channel} sent`;
   const processed = story.some((stage) => stage.stage === 'PROCESSED' && stage.consumer === letter.consumer);
   return !channel && processed ? `done: processed by ${letter.consumer}` : null;
+}
+
+/** The order to send that a letter of a delivery is. */
+function orderOf(letter) {
+  try {
+    return JSON.parse(letter.body);
+  } catch {
+    return null;
+  }
 }
 
 /** Redrives many as one job: chosen ids, or all that match a filter. */
@@ -69,15 +81,21 @@ export async function redriveMany(session, selection, letters, log, signal) {
   line.say(`asked for, ${matched} to do…`);
   const lines = letters.map((letter) => [letter, log.add(named(letter), link(['dead-letters', letter.dead_letter_id]))]);
   for (const [, each] of lines) each.say('waits for the job…');
+  let redriven = 0;
   const watched = lines.map(async ([letter, each]) => {
     if (!await isHandled(session, letter, signal)) return each.say('not redriven yet', 'open');
+    redriven += 1;
+    line.say(`${redriven} of ${letters.length} redriven…`);
+    if (redriven === letters.length) line.say(`all ${redriven} redriven`, 'good');
     each.say('redriven, on its way to its consumer…');
     return watch(session, letter, each, signal);
   });
-  await Promise.all([...watched, untilNoneIsLeft(session, selection, { job_id, matched }, line, signal)]);
+  if (selection.filter) watched.push(untilNoneIsLeft(session, selection.filter, { job_id, matched }, line, signal));
+  await Promise.all(watched);
+  if (redriven < letters.length) line.say(`${redriven} of ${letters.length} redriven; its story will tell`, 'open');
 }
 
-/** Waits until the job has come to this letter. */
+/** Waits until the job has come to this letter, which may be open again by then: it has failed once more. */
 async function isHandled(session, letter, signal) {
   const until = Date.now() + WATCHED_MS;
   while (Date.now() < until && !signal.aborted) {
@@ -89,15 +107,15 @@ async function isHandled(session, letter, signal) {
 }
 
 /** A filter's letters are not listed here; how many of them are still open tells how far the job is. */
-async function untilNoneIsLeft(session, selection, { job_id, matched }, line, signal) {
+async function untilNoneIsLeft(session, filter, { job_id, matched }, line, signal) {
   if (matched === 0) return line.say('nothing to do', 'good');
   // What dies again meanwhile is not the job's: it is younger than the job, by the server's clock.
   const { story } = await get(session, `/v1/events/${job_id}`, signal);
-  const bounded = selection.filter ? { filter: { ...selection.filter, until: story[0].at } } : selection;
+  const body = { filter: { ...filter, until: story[0].at }, dry_run: true };
   const until = Date.now() + WATCHED_MS;
   while (Date.now() < until && !signal.aborted) {
     const key = `console-count-${crypto.randomUUID()}`;
-    const left = await ask(session, 'POST', '/v1/dead-letters/redrive', { key, body: { ...bounded, dry_run: true }, signal });
+    const left = await ask(session, 'POST', '/v1/dead-letters/redrive', { key, body, signal });
     if (left.matched === 0) return line.say(`all ${matched} redriven`, 'good');
     line.say(`${matched - left.matched} of ${matched} redriven…`);
     await pause(STEP_MS, signal);

@@ -1,7 +1,7 @@
 // A story drawn: one lane for each who had a part in it, one dot for each stage, over a time that is stretched where much
 // happens and squeezed where everybody waits; and below it the same as a list, with every duration.
 
-import { fill, h, keyed } from './dom.js';
+import { fill, h, keyed, say } from './dom.js';
 import { duration, moment, shortId } from './format.js';
 import { link } from './router.js';
 import { folded, laneOf, reason, sentence, tone } from './stages.js';
@@ -15,20 +15,29 @@ export function timeline() {
     element: h('div', { class: 'timeline' }, lanes, list, skipped),
     show(story) {
       const shown = folded(story.filter((stage) => stage.stage !== 'SKIPPED'));
-      drawLanes(lanes, shown);
+      drawnAnew(lanes, [shown, lanes.clientWidth], () => drawLanes(lanes, shown));
       const first = Date.parse(story[0]?.at);
       let before = first;
       keyed(list, shown.map((stage, index) => {
         const at = Date.parse(stage.at);
         const since = at - before;
         before = at;
-        // What waits counts down, so its words change with the time.
-        const state = [stage, since, sentence(stage)];
-        return { key: `${index}-${stage.stage}`, state, make: () => item(stage, at - first, since) };
+        return { key: `${index}-${stage.stage}`, state: [stage, since], make: () => item(stage, at - first, since) };
       }));
-      showSkipped(skipped, story.filter((stage) => stage.stage === 'SKIPPED'));
+      // What waits counts down: its words change with the time, and its row stays.
+      shown.forEach((stage, index) => say(list.children[index].querySelector('.stage-words'), sentence(stage)));
+      const left = story.filter((stage) => stage.stage === 'SKIPPED');
+      drawnAnew(skipped, left, () => showSkipped(skipped, left));
     },
   };
+}
+
+/** Draws a part where what it shows has changed, and leaves it alone where it has not. */
+function drawnAnew(root, state, draw) {
+  const text = JSON.stringify(state);
+  if (root.dataset.seen === text) return;
+  root.dataset.seen = text;
+  draw();
 }
 
 function item(stage, offset, since) {
@@ -36,7 +45,7 @@ function item(stage, offset, since) {
   return h('li', { class: `stage ${tone(stage)}` },
     h('time', { class: 'stage-time', datetime: stage.at, title: moment(stage.at) }, `+${duration(offset)}`),
     h('div', { class: 'stage-body' },
-      h('p', { class: 'stage-title' }, sentence(stage),
+      h('p', { class: 'stage-title' }, h('span', { class: 'stage-words' }, sentence(stage)),
         since >= 1 && h('span', { class: 'since', title: 'after the stage before' }, duration(since))),
       why && h('p', { class: 'stage-reason' }, why),
       links(stage)));

@@ -1,5 +1,5 @@
-//! What is going on, for `/local/idle`: how many invocations and requests are under way, and whether anything has
-//! begun since somebody last looked.
+//! What is going on, for `/local/idle`: how many invocations are under way, and how many requests that may change
+//! something, and whether anything has begun since somebody last looked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

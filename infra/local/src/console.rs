@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// Where the page may come from and go to; `connect-src` is added, which names this stack's own addresses. A test holds the
 /// template to the same text.
-pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 macro_rules! files {
@@ -61,6 +61,7 @@ const FILES: &[(&str, &str)] = &files![
     "assets/story.js",
     "assets/story_page.js",
     "assets/tiles.js",
+    "assets/time_ago.js",
     "assets/timeline.js",
     "assets/try_it.js",
 ];
