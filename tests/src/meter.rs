@@ -1,5 +1,7 @@
 //! What a use case costs: a pass-through in front of DynamoDB and SQS that adds up, function by function, the units that
-//! AWS would bill. DynamoDB's are those that the engine reports as consumed.
+//! AWS would bill. DynamoDB's are those that the engine reports as consumed; what it refuses is reckoned here.
+
+mod refused;
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -27,7 +29,7 @@ pub struct Units {
     pub reads: f64,
     /// Requests of SQS.
     pub requests: f64,
-    /// Invocations of the function by its queue or stream: one for each batch.
+    /// Invocations of the function by its queue or stream, where every batch has one message or record.
     pub batches: f64,
 }
 
@@ -96,7 +98,7 @@ async fn pass(State(shared): State<Arc<Shared>>, uri: Uri, mut headers: HeaderMa
     let bytes = answered.bytes().await.unwrap_or_default();
     let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let units = match service {
-        service if service.starts_with("DynamoDB_") => of_dynamodb(operation, &answer),
+        service if service.starts_with("DynamoDB_") => of_dynamodb(operation, &request, &answer),
         "AmazonSQS" => of_sqs(operation, sent.len(), &answer),
         _ => of_stream(&answer),
     };
@@ -112,23 +114,30 @@ fn caller(headers: &HeaderMap) -> String {
     credential.split('/').next().unwrap_or_default().to_owned()
 }
 
-fn of_dynamodb(operation: &str, answer: &Value) -> Units {
-    let consumed = match &answer["ConsumedCapacity"] {
+fn of_dynamodb(operation: &str, request: &Value, answer: &Value) -> Units {
+    let consumed: f64 = match &answer["ConsumedCapacity"] {
         Value::Array(tables) => tables.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum(),
         table => table["CapacityUnits"].as_f64().unwrap_or_default(),
     };
     if READS.contains(&operation) {
         Units { reads: consumed, ..Units::default() }
     } else {
-        Units { writes: consumed, ..Units::default() }
+        Units { writes: consumed + refused::writes(request, answer), ..Units::default() }
     }
 }
 
-/// Lambda's pollers read streams for nothing; a batch with something that its filter lets through is an invocation.
+/// Lambda's pollers read streams for nothing; each record that the mapping's filter lets through is an invocation.
 fn of_stream(answer: &Value) -> Units {
-    let mut records = answer["Records"].as_array().into_iter().flatten();
-    let is_invoked = records.any(|record| record["eventName"] == "INSERT");
-    Units { batches: f64::from(u8::from(is_invoked)), ..Units::default() }
+    let records = answer["Records"].as_array().into_iter().flatten();
+    let passing = records.filter(|record| {
+        let image = &record["dynamodb"]["NewImage"];
+        match record["eventName"].as_str() {
+            Some("INSERT") => image["send"].is_null() || image["status"]["S"] == "PENDING",
+            Some("MODIFY") => !image["wake"].is_null(),
+            _ => false,
+        }
+    });
+    Units { batches: passing.count() as f64, ..Units::default() }
 }
 
 /// A poll that finds nothing is no use case's: what idling costs is reckoned by itself.

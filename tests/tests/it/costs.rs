@@ -2,31 +2,55 @@
 
 use std::collections::BTreeMap;
 
-use tests::costs::measure;
+use tests::costs::{chain, leanest_chain, measure};
+use tests::prices::Used;
 
 const DOCUMENTED: &str = include_str!("../../../docs/deploying.md");
 
-/// Write and read units of each use case, as the page has them.
-fn documented() -> BTreeMap<&'static str, (f64, f64)> {
+/// Write units, read units, requests of SQS and invocations.
+type Row = [f64; 4];
+
+/// What the page has of each use case.
+fn documented() -> BTreeMap<&'static str, Row> {
     // Of the page's tables, this one alone has numbers there.
     let row = |line: &'static str| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        Some((*cells.get(1)?, (cells.get(2)?.parse().ok()?, cells.get(3)?.parse().ok()?)))
+        let number = |index: usize| cells.get(index)?.parse().ok();
+        Some((*cells.get(1)?, [number(2)?, number(3)?, number(4)?, number(5)?]))
     };
     DOCUMENTED.lines().filter_map(row).collect()
 }
 
+fn row(used: &Used) -> Row {
+    [used.units.writes, used.units.reads, used.units.requests, used.invocations()]
+}
+
+async fn measured() -> BTreeMap<&'static str, Row> {
+    let costs = measure().await;
+    let rows: BTreeMap<_, _> = costs.iter().map(|cost| (cost.use_case, row(&cost.used()))).collect();
+    assert_eq!(rows.len(), costs.len(), "no two use cases have one name");
+    rows
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn no_use_case_takes_more_units_than_documented() {
-    let mut measured: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for cost in measure().await {
-        let (writes, reads) = measured.entry(cost.use_case).or_default();
-        *writes += cost.units.writes;
-        *reads += cost.units.reads;
+async fn every_use_case_is_documented_and_none_takes_more_than_that() {
+    let (documented, mut more) = (documented(), measured().await);
+    let names = |rows: &BTreeMap<&'static str, Row>| rows.keys().copied().collect::<Vec<_>>();
+    assert_eq!(names(&documented), names(&more), "documented, and measured");
+    let is_more = |use_case: &str, row: &Row| row.iter().zip(documented[use_case]).any(|(used, most)| *used > most);
+    more.retain(|use_case, row| is_more(use_case, row));
+    if more.is_empty() {
+        return;
     }
+    // On a busy machine an attempt may run out of time; it is made again, and both are billed. That passes.
+    let again = measured().await;
+    more.retain(|use_case, _| is_more(use_case, &again[use_case]));
+    assert!(more.is_empty(), "more than documented, twice: {more:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_by_itself_takes_what_is_documented() {
     let documented = documented();
-    for (use_case, (writes, reads)) in measured {
-        let (most_writes, most_reads) = documented.get(use_case).unwrap_or_else(|| panic!("{use_case} is not there"));
-        assert!(writes <= *most_writes && reads <= *most_reads, "{use_case}: {writes} writes, {reads} reads");
-    }
+    assert_eq!(row(&chain().await), documented["a grant, told by one mail"]);
+    assert_eq!(row(&leanest_chain().await), documented["an announcement told to one customer by one mail"]);
 }
