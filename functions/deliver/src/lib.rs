@@ -30,7 +30,7 @@ use ledger::{DeadLetters, EventNotifications, Ledger, LedgerError, Recipients, S
 use messaging::delivery::{attributes, failed, given_up, receive_count};
 use messaging::order::{self, NotAnOrder};
 use messaging::{Queues, Source};
-use runtime::metrics::Delivered;
+use runtime::metrics::{Consumed, Delivered};
 use runtime::{BadSetting, Metrics, Settings};
 use texts::{BadTemplate, Texts};
 use tracing::Instrument;
@@ -79,6 +79,8 @@ enum Done {
     Ended(Now),
     /// There was nothing to do.
     Duplicate,
+    /// Nobody can work on it: it is a dead letter now.
+    Refused,
     /// It is to come back at that time.
     Back(Time),
 }
@@ -153,7 +155,10 @@ impl Deliver {
         let done = join_all(batch.records.iter().map(|message| self.one(message))).await;
         let mut response = SqsBatchResponse::default();
         let mut delivered = Delivered::default();
+        let mut dead_letters = 0;
         for (message, done) in batch.records.iter().zip(done) {
+            // What is given up is a dead letter in the same transaction.
+            dead_letters += u32::from(matches!(done, Done::Refused | Done::Ended(Now::Failed | Now::Held)));
             match done {
                 Done::Ended(Now::Sent) => delivered.sent += 1,
                 Done::Ended(Now::Skipped) => delivered.skipped += 1,
@@ -161,10 +166,14 @@ impl Deliver {
                 Done::Ended(Now::Held) => delivered.held += 1,
                 Done::Ended(Now::Retried) => delivered.retried += 1,
                 Done::Duplicate | Done::Ended(Now::Lost) => delivered.duplicates += 1,
+                Done::Refused => {}
                 Done::Back(_) => response.batch_item_failures.push(failed(message)),
             }
         }
         self.metrics.delivered(self.channel.as_str(), &delivered);
+        if dead_letters > 0 {
+            self.metrics.consumed(&self.source.consumer, &Consumed { dead_letters, ..Consumed::default() });
+        }
         response
     }
 
@@ -218,7 +227,7 @@ impl Deliver {
         match self.dead_letters.record(&self.ledger, &given_up).await {
             Ok(_) => {
                 tracing::error!(dead_letter_id = %given_up.dead_letter_id(), reason = given_up.reason, "dead letter");
-                Done::Duplicate
+                Done::Refused
             }
             // The queue's redrive policy takes it in the end.
             Err(error) => {

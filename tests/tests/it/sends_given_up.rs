@@ -105,6 +105,7 @@ async fn discarding_the_letter_of_a_held_send_ends_the_send() {
     announce(&stack, "e", &["SMS"]).await;
     assert_eq!(send(&stack, "SMS").await["status"], "UNCERTAIN");
     let letter = open_letters(&stack).await.remove(0);
+    assert_eq!(stack.metric("DeadLetters").await, 1, "a held send is counted as what it is");
     let path = format!("/v1/dead-letters/{}/discard", letter["dead_letter_id"].as_str().expect("an id"));
     let operator = stack.operator().await;
     let discarded = operator.order(&path, "d").await;
@@ -137,6 +138,15 @@ async fn what_cannot_be_read_is_a_dead_letter_and_holds_no_other_up() {
     assert_eq!(swept, 1);
     stack.idle().await;
     assert_eq!(outcomes(&stack.sent("SMS").await), ["accepted"]);
+}
+
+#[tokio::test]
+async fn poison_on_a_channels_queue_is_counted_as_a_dead_letter_and_not_as_a_duplicate() {
+    let stack = Stack::start().await;
+    stack.inject("deliver-email", "poison").await;
+    stack.idle().await;
+    assert_eq!(open_letters(&stack).await.len(), 1);
+    assert_eq!((stack.metric("DeadLetters").await, stack.metric("SendDuplicates").await), (1, 0));
 }
 
 #[tokio::test]

@@ -5,7 +5,6 @@
 //! stand-in of Lambda's Runtime API for work, and speaks plain HTTP to an engine in a process of its own.
 
 mod calls;
-mod chain;
 mod engine_process;
 mod instructions;
 mod load;
@@ -20,10 +19,14 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use tests::breakage::{grants, matrix};
 use tests::contenders::Contender;
-use tests::{latency, starts};
+use tests::prices::Prices;
+use tests::{costs, latency, starts};
 
 use report::Figures;
 use turns::Turns;
+
+/// How many messages or records share the requests and invocations of consumers, where a chain is priced.
+const BATCH: f64 = 10.0;
 
 /// Belfry's idempotent command against its limit and its peers.
 #[derive(Debug, Parser)]
@@ -114,7 +117,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         figures.inbox = Some(latency::at_rate(10, if quick { 20 } else { 200 }).await);
     }
     if is_asked(Part::Cost) {
-        figures.chain = Some(chain::chain_cost().await);
+        figures.chain = Some(Prices::default().dollars(&costs::chain().await.in_batches_of(BATCH)));
     }
     print!("{figures}");
     if let Some(folder) = svg {
