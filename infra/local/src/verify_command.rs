@@ -1,6 +1,7 @@
 //! `belfry verify`: checks what must hold on live tables, and says what is wrong.
 //!
-//! Exit code 0: everything holds. 1: violations, one line each. 2: it could not read.
+//! Exit code 0: everything holds. 1: violations, one line each. 2: it could not read. 3: nothing is wrong, but not
+//! everything could be judged.
 
 use std::cell::RefCell;
 use std::num::NonZeroU16;
@@ -12,7 +13,7 @@ use domain::Time;
 use ledger::survey::Survey;
 use ledger::{Ledger, Patience};
 use runtime::Settings;
-use verify::{Pace, Progress, Report, Terms};
+use verify::{Pace, Progress, Report, Terms, Verdict};
 
 /// How often a table that takes long says how far it is.
 const TELL_EVERY: Duration = Duration::from_secs(5);
@@ -64,12 +65,13 @@ impl Verify {
     /// Checks, and says what was found.
     pub async fn run(&self) -> ExitCode {
         let said = match self.check().await {
-            Ok(report) => self.say(&report).map(|()| report.holds()).map_err(Into::into),
+            Ok(report) => self.say(&report).map(|()| report.verdict()).map_err(Into::into),
             Err(problem) => Err(problem),
         };
         match said {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::from(1),
+            Ok(Verdict::Holds) => ExitCode::SUCCESS,
+            Ok(Verdict::Violated) => ExitCode::from(1),
+            Ok(Verdict::Undecided) => ExitCode::from(3),
             Err(problem) => {
                 eprintln!("belfry: {problem}");
                 ExitCode::from(2)

@@ -19,7 +19,7 @@ mod told;
 mod walk;
 
 pub use finding::{Finding, Invariant};
-pub use report::{Money, Report};
+pub use report::{Money, Report, Verdict};
 pub use terms::{Pace, Progress, Terms};
 
 use domain::payment::Payment;

@@ -26,6 +26,17 @@ pub struct Report {
     pub money: BTreeMap<String, Money>,
 }
 
+/// What a run comes to, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything holds.
+    Holds,
+    /// Something does not.
+    Violated,
+    /// Nothing was found, but not everything could be judged.
+    Undecided,
+}
+
 /// Money of one currency, in minor units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Money {
@@ -36,9 +47,23 @@ pub struct Money {
 }
 
 impl Report {
-    /// Whether everything holds that was looked at.
+    /// What it comes to.
+    pub fn verdict(&self) -> Verdict {
+        match (self.violations(), self.undecided.len()) {
+            (0, 0) => Verdict::Holds,
+            (0, _) => Verdict::Undecided,
+            _ => Verdict::Violated,
+        }
+    }
+
+    /// Whether everything was judged, and holds.
     pub fn holds(&self) -> bool {
-        self.findings.is_empty() && self.not_looked_at == 0
+        self.verdict() == Verdict::Holds
+    }
+
+    /// What was not looked at again looked wrong the first time.
+    fn violations(&self) -> u64 {
+        self.findings.len() as u64 + self.not_looked_at
     }
 }
 
@@ -58,10 +83,31 @@ impl fmt::Display for Report {
         }
         let (rows, tables) = (self.rows.values().sum::<u64>(), self.rows.len());
         write!(f, "{rows} rows in {tables} tables, {} under way, {} for an operator: ", self.under_way, self.waiting)?;
-        match self.findings.len() as u64 + self.not_looked_at {
-            0 => f.write_str("everything holds"),
-            1 => f.write_str("1 violation"),
-            many => write!(f, "{many} violations"),
+        match (self.verdict(), self.violations()) {
+            (Verdict::Holds, _) => f.write_str("everything holds"),
+            (Verdict::Undecided, _) => write!(f, "nothing wrong, but {} undecided", self.undecided.len()),
+            (Verdict::Violated, 1) => f.write_str("1 violation"),
+            (Verdict::Violated, many) => write!(f, "{many} violations"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_could_judge_does_not_hold_and_is_no_violation() {
+        let undecided = Report { undecided: vec!["unit-3".to_owned()], ..Report::default() };
+        assert_eq!((undecided.verdict(), undecided.holds()), (Verdict::Undecided, false));
+        assert_eq!(
+            undecided.to_string(),
+            "undecided: unit-3 moved whenever it was looked at; look again when it is less busy\n\
+             0 rows in 0 tables, 0 under way, 0 for an operator: nothing wrong, but 1 undecided"
+        );
+        let both = Report { not_looked_at: 1, ..undecided };
+        assert_eq!(both.verdict(), Verdict::Violated);
+        assert!(both.to_string().ends_with(": 1 violation"), "{both}");
+        assert!(Report::default().holds());
     }
 }

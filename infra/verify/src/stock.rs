@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::stock::{HoldStatus, Stock};
+use domain::stock::{Hold, HoldStatus, Stock};
 use domain::{StockKeepingUnit, Time};
-use ledger::survey::{Place, Seen, Segment, Survey, Whole};
+use ledger::survey::{Seen, Survey, Whole};
 use ledger::{Key, LedgerError};
 
 use crate::Unread;
@@ -18,9 +18,6 @@ use crate::walk::Walk;
 
 /// How often a unit that moves is looked at.
 const ROUNDS: u32 = 4;
-
-/// The rows of a page.
-const PAGE: u16 = 500;
 
 /// What orders hold of a unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,11 +53,10 @@ pub(crate) async fn verify(walk: &mut Walk<'_>) -> Result<(), Unread> {
     let table = survey.stock.name().to_owned();
     let unread = |source| Unread { table: table.clone(), source };
     let mut units = Units::new();
-    whole(walk, &survey.stock, |stock: &Stock| {
+    let note = |stock: &Stock| {
         units.insert(stock.stock_keeping_unit.clone(), None);
-    })
-    .await
-    .map_err(unread)?;
+    };
+    walk.whole(&survey.stock, &format!("{table}, its units"), note).await.map_err(unread)?;
     let mut findings = Vec::new();
     for round in 0..ROUNDS {
         if units.is_empty() {
@@ -69,19 +65,23 @@ pub(crate) async fn verify(walk: &mut Walk<'_>) -> Result<(), Unread> {
         if round > 0 {
             tokio::time::sleep(walk.pace.settle).await;
         }
-        findings.extend(compare(walk, &mut units).await.map_err(unread)?);
+        // All holds are read in each round: whoever waits for it hears why.
+        let what = format!("{table} against {}, round {} of at most {ROUNDS}", survey.holds.name(), round + 1);
+        let (rows, found) = compare(walk, &mut units, &what).await.map_err(unread)?;
+        findings.extend(found);
+        walk.tell(&what, rows, units.len() + findings.len(), true);
     }
     walk.report.undecided.extend(units.into_keys().map(String::from));
     walk.report.findings.extend(findings);
     Ok(())
 }
 
-/// One round: takes what is decided out of `units`.
-async fn compare(walk: &Walk<'_>, units: &mut Units) -> Result<Vec<Finding>, LedgerError> {
+/// One round, of which `what` is told: takes what is decided out of `units`. How many holds there are, and what is wrong.
+async fn compare(walk: &Walk<'_>, units: &mut Units, what: &str) -> Result<(u64, Vec<Finding>), LedgerError> {
     let survey = walk.survey;
     let before = read(survey, units).await?;
     let mut held: BTreeMap<StockKeepingUnit, Held> = BTreeMap::new();
-    whole(walk, &survey.holds, |hold| {
+    let add = |hold: &Hold| {
         for line in &hold.lines {
             let quantity = u128::from(u64::from(line.quantity));
             let held = held.entry(line.stock_keeping_unit.clone()).or_default();
@@ -91,8 +91,8 @@ async fn compare(walk: &Walk<'_>, units: &mut Units) -> Result<Vec<Finding>, Led
                 HoldStatus::Released | HoldStatus::Closed => {}
             }
         }
-    })
-    .await?;
+    };
+    let rows = walk.whole(&survey.holds, what, add).await?;
     let after = read(survey, units).await?;
     let mut findings = Vec::new();
     units.retain(|unit, found_before| {
@@ -118,7 +118,7 @@ async fn compare(walk: &Walk<'_>, units: &mut Units) -> Result<Vec<Finding>, Led
         });
         false
     });
-    Ok(findings)
+    Ok((rows, findings))
 }
 
 fn is_right(stock: &Stock, held: Held) -> bool {
@@ -134,15 +134,4 @@ async fn read(survey: &Survey, units: &Units) -> Result<BTreeMap<StockKeepingUni
         Beside::Absent | Beside::Unreadable => None,
     };
     Ok(units.keys().filter_map(stock).collect())
-}
-
-/// Every row of a table that can be read.
-async fn whole<T>(walk: &Walk<'_>, table: &Whole<T>, mut each: impl FnMut(&T)) -> Result<(), LedgerError> {
-    let mut place = Some(Place::beginning(Segment { index: 0, of: 1 }));
-    while let Some(from) = place {
-        let slice = walk.survey.page(table, &from, PAGE).await?;
-        slice.rows.iter().flatten().for_each(|seen| each(&seen.row));
-        place = slice.next;
-    }
-    Ok(())
 }

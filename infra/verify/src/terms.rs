@@ -97,7 +97,7 @@ impl Default for Pace {
 /// How far the reading has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// The table.
+    /// The table, or what is done with it.
     pub table: &'a str,
     /// Its rows so far.
     pub rows: u64,

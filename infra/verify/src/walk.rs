@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::Time;
 use futures_util::future::try_join_all;
-use ledger::survey::{Place, Segment, Survey, Unreadable};
+use ledger::survey::{Place, Segment, Survey, Unreadable, Whole};
 use ledger::{Key, LedgerError};
 
 use crate::Unread;
@@ -16,6 +16,9 @@ use crate::terms::{Pace, Progress, Terms};
 
 /// The rows of a page: so many items with what stands beside them are in memory for each segment.
 const PAGE: u16 = 100;
+
+/// The rows of a page of which nothing is kept.
+const PAGE_OF_WHOLE: u16 = 500;
 
 /// How often suspects are looked at again.
 const ROUNDS: u32 = 3;
@@ -77,16 +80,37 @@ impl<'a> Walk<'a> {
     }
 
     /// How long one page of a segment may take at the least, so that all of them together keep to the rate.
-    pub fn beat(&self) -> Duration {
-        let rows = f64::from(PAGE) * f64::from(self.pace.segments.get());
+    fn beat(&self, page: u16) -> Duration {
+        let rows = f64::from(page) * f64::from(self.pace.segments.get());
         self.pace.rows_per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows / f64::from(rate.get())))
+    }
+
+    /// Every row of a table that can be read, at the same pace and in as many segments as any; `what` is told of it.
+    pub async fn whole<T>(&self, table: &Whole<T>, what: &str, each: impl FnMut(&T)) -> Result<u64, LedgerError> {
+        let (rows, each) = (Cell::new(0), RefCell::new(each));
+        let (rows, each, of) = (&rows, &each, self.pace.segments.get());
+        let segments = (0..of).map(|index| async move {
+            let mut place = Some(Place::beginning(Segment { index, of }));
+            while let Some(from) = place {
+                let beat = tokio::time::Instant::now() + self.beat(PAGE_OF_WHOLE);
+                let slice = self.survey.page(table, &from, PAGE_OF_WHOLE).await?;
+                rows.set(rows.get() + slice.rows.len() as u64);
+                slice.rows.iter().flatten().for_each(|seen| (each.borrow_mut())(&seen.row));
+                self.tell(what, rows.get(), 0, false);
+                place = slice.next;
+                tokio::time::sleep_until(beat).await;
+            }
+            Ok::<(), LedgerError>(())
+        });
+        try_join_all(segments).await?;
+        Ok(rows.get())
     }
 
     async fn segment<C: Check>(&self, segment: Segment, shared: &Shared) -> Result<(), LedgerError> {
         let table = C::table(self.survey);
         let mut place = Some(Place::beginning(segment));
         while let Some(from) = place {
-            let beat = tokio::time::Instant::now() + self.beat();
+            let beat = tokio::time::Instant::now() + self.beat(PAGE);
             let slice = self.survey.page(table, &from, PAGE).await?;
             shared.rows.set(shared.rows.get() + slice.rows.len() as u64);
             let mut readable = Vec::with_capacity(slice.rows.len());

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::schedule::Op;
+use super::skipped::Move;
 use super::world::Answered;
 
 /// A command as it is asked, the same each time.
@@ -76,6 +77,8 @@ pub struct Inner {
     pub asked: BTreeMap<usize, Asked>,
     /// Events that were handed in, by the number of their step, and whether they were accepted.
     pub handed_in: BTreeMap<usize, bool>,
+    /// When each person was given new addresses.
+    pub moves: BTreeMap<usize, Vec<Move>>,
     /// How many steps of each kind were taken.
     pub kinds: BTreeMap<String, u64>,
     /// Counts of what happened, for the summary.

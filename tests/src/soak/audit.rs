@@ -9,6 +9,7 @@ use domain::reservation::Reservation;
 use domain::stock::Stock;
 use ledger::survey::{Place, Segment, Survey, Whole};
 use serde_json::Value;
+use verify::Report;
 
 use super::Soak;
 use super::asked::{Asked, Inner};
@@ -39,11 +40,7 @@ impl Soak {
         let mut wrong = std::mem::take(&mut self.log.lock().violations);
         wrong.extend(self.same_bytes());
         let report = verified_with(&survey, Duration::ZERO, Duration::ZERO).await;
-        wrong.extend(report.findings.iter().map(|finding| format!("verify: {finding}")));
-        let unsettled = report.under_way + report.waiting;
-        if unsettled > 0 {
-            wrong.push(format!("verify: {unsettled} under way or for an operator, at rest"));
-        }
+        wrong.extend(verified(&report));
         {
             let inner = self.log.lock();
             let unanswered = inner.asked.iter().filter(|(_, asked)| asked.answers.is_empty());
@@ -64,6 +61,22 @@ impl Soak {
         wrong.extend(self.everybody_is_told(&survey, &events).await);
         wrong
     }
+}
+
+/// What the tables say by themselves. At rest nothing moves, so what could not be judged is wrong, too.
+fn verified(report: &Report) -> Vec<String> {
+    let mut wrong: Vec<String> = report.findings.iter().map(|finding| format!("verify: {finding}")).collect();
+    wrong.extend(report.undecided.iter().map(|unit| format!("verify: {unit} undecided, at rest")));
+    for (count, what) in [
+        (report.not_looked_at, "suspects not looked at again"),
+        (report.under_way, "under way, at rest"),
+        (report.waiting, "for an operator, at rest"),
+    ] {
+        if count > 0 {
+            wrong.push(format!("verify: {count} {what}"));
+        }
+    }
+    wrong
 }
 
 /// Accepted commands of these kinds, by what the answer says they were about.
@@ -177,4 +190,30 @@ fn stock_is_right(rows: &[Stock]) -> Vec<String> {
 fn handed_in_is_right(log: &Inner, there: &BTreeSet<String>) -> Vec<String> {
     let ids: Vec<String> = log.handed_in.iter().filter(|(_, accepted)| **accepted).map(|(n, _)| event_id(*n)).collect();
     created_once("event", &ids.iter().map(String::as_str).collect::<Vec<_>>(), there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_verify_could_not_judge_is_wrong_at_rest() {
+        assert_eq!(verified(&Report::default()), Vec::<String>::new());
+        let report = Report {
+            undecided: vec!["unit-3".to_owned()],
+            not_looked_at: 2,
+            under_way: 3,
+            waiting: 4,
+            ..Report::default()
+        };
+        assert_eq!(
+            verified(&report),
+            [
+                "verify: unit-3 undecided, at rest",
+                "verify: 2 suspects not looked at again",
+                "verify: 3 under way, at rest",
+                "verify: 4 for an operator, at rest",
+            ]
+        );
+    }
 }

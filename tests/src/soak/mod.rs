@@ -1,6 +1,7 @@
 //! The soak: random commands, duplicates, redeliveries, poison, faults and kills for as long as one likes, then rest, then
 //! an audit of everything. What is asked follows from the seed; when it happens does not.
 
+mod about;
 mod asked;
 mod audit;
 mod handing_in;
@@ -8,9 +9,11 @@ mod money;
 mod people;
 mod rest;
 mod schedule;
+mod skipped;
 mod steps;
 mod stores;
 mod summary;
+mod taken;
 mod told;
 mod trouble;
 mod world;
@@ -18,12 +21,13 @@ mod world;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use asked::Log;
 use people::{PEOPLE, UNITS, stock};
 use schedule::{Op, Schedule};
+pub use taken::{EndedBy, Taken};
 use world::World;
 
 /// How long, with what, and how much at once.
@@ -33,8 +37,8 @@ pub struct Options {
     pub seed: u64,
     /// For how long steps are taken.
     pub lasting: Duration,
-    /// How many steps are taken at most.
-    pub most_steps: usize,
+    /// How many steps are taken at most; however many there is time for, without it.
+    pub most_steps: Option<usize>,
     /// How many steps are taken at the same time.
     pub at_once: usize,
     /// A `soak` binary: it is the host, too.
@@ -68,14 +72,17 @@ impl Soak {
         soak
     }
 
-    /// Takes steps until the time is over.
-    pub async fn run(&self) {
-        let schedule = Mutex::new(Schedule::new(self.options.seed).take(self.options.most_steps));
+    /// Takes steps until the time is over, or there are none left.
+    pub async fn run(&self) -> Taken {
+        let most_steps = self.options.most_steps.unwrap_or(usize::MAX);
+        let schedule = Mutex::new(Schedule::new(self.options.seed).take(most_steps));
         let over = AtomicBool::new(false);
+        let steps = AtomicUsize::new(0);
         let take = || async {
             while !over.load(Ordering::Relaxed) {
                 let step = schedule.lock().expect("nobody panics with it").next();
                 let Some(step) = step else { return };
+                steps.fetch_add(1, Ordering::Relaxed);
                 if let Op::HandIn { to, urgent } = step.op {
                     self.handed_in.lock().expect("nobody panics with it").insert(step.n, (to, urgent));
                 }
@@ -95,6 +102,10 @@ impl Soak {
             () = time => drop(workers.await),
             _ = &mut workers => {}
         }
+        let steps = steps.load(Ordering::Relaxed);
+        let ended_by = if steps == most_steps { EndedBy::Steps } else { EndedBy::Time };
+        let Options { seed, at_once, .. } = self.options;
+        Taken { seed, at_once, steps, ended_by }
     }
 
     fn handed_in_steps(&self) -> BTreeMap<usize, (usize, bool)> {
@@ -104,6 +115,11 @@ impl Soak {
     /// The engine's tables and the payment provider, for whoever wants to see the audit fail.
     pub fn behind_the_scenes(&self) -> (aws_sdk_dynamodb::Client, &str) {
         (self.world.engine_client(), &self.world.providers.url)
+    }
+
+    /// The engine's queues, for whoever wants to see it come to rest too early.
+    pub fn queues(&self) -> aws_sdk_sqs::Client {
+        self.world.queue_client()
     }
 
     /// Ends everything that it started.

@@ -66,14 +66,16 @@ pub fn record(person: usize, move_: usize) -> Value {
     record
 }
 
-/// Whose address it is.
-pub fn owner(channel: Target, address: &str) -> Option<String> {
-    match channel {
-        Target::Email | Target::Push => address.split('.').next().map(str::to_owned),
-        Target::Sms => Some(user_id(address.get(3..5)?.parse().ok()?)),
-        Target::Slack => address.split('/').nth(3).map(str::to_owned),
-        Target::Payment => None,
-    }
+/// Whose address it is, and since which move.
+pub fn home(channel: Target, address: &str) -> Option<(String, usize)> {
+    let (user, move_) = match channel {
+        Target::Email => address.split_once('@')?.0.split_once('.')?,
+        Target::Push => address.split_once('.')?,
+        Target::Sms => return Some((user_id(address.get(3..5)?.parse().ok()?), address.get(5..)?.parse().ok()?)),
+        Target::Slack => address.strip_prefix("/services/T0/")?.split_once('/')?,
+        Target::Payment => return None,
+    };
+    Some((user.to_owned(), move_.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_its_owner() {
+    fn an_address_names_its_owner_and_their_move() {
         let record = record(12, 3);
         for (channel, address) in [
             (Target::Email, record["email"].as_str()),
@@ -89,7 +91,8 @@ mod tests {
             (Target::Push, record["push_tokens"][0].as_str()),
             (Target::Slack, Some("/services/T0/person-12/3")),
         ] {
-            assert_eq!(owner(channel, address.expect("an address")), Some("person-12".to_owned()), "{channel:?}");
+            let home = home(channel, address.expect("an address"));
+            assert_eq!(home, Some(("person-12".to_owned(), 3)), "{channel:?}");
         }
     }
 }

@@ -6,22 +6,25 @@ use domain::EventId;
 use domain::recipient::Channel;
 use domain::send::{ChannelSend, SendState};
 use ledger::survey::{EventRow, Survey};
-use providers::{Outcome, Target};
+use providers::{Outcome, Sent, Target};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Soak;
+use super::about::About;
 use super::audit::all;
-use super::people::{PEOPLE, kind, members, owner, user_id};
+use super::people::{PEOPLE, home, kind, members, user_id};
+use super::skipped::Graveyard;
 
-/// Who was told of what through which channel: the user, and the text that only messages about one thing have.
-type About = (String, String, String);
+/// Who may be told through which channel: its name, and the user.
+type To = (String, String);
 
-/// How often somebody may have been told of one thing through one channel.
+/// How often somebody may have been told of one event through one channel, and how often they were.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Bounds {
     least: usize,
     most: usize,
+    reached: usize,
 }
 
 impl Soak {
@@ -95,47 +98,51 @@ impl Soak {
     }
 
     /// What the providers got is what the sends say: once each, and once more at most for every time that nobody could
-    /// know.
+    /// know. What was skipped had nobody to be sent to.
     async fn providers_agree(&self, survey: &Survey, events: &[EventRow]) -> Vec<String> {
-        let marks: BTreeMap<&EventId, String> =
-            events.iter().filter_map(|row| Some((&row.entry.event_id, mark(row)?))).collect();
-        let mut allowed: BTreeMap<About, Bounds> = BTreeMap::new();
+        let abouts: BTreeMap<&EventId, About> =
+            events.iter().filter_map(|row| Some((&row.entry.event_id, About::event(row)?))).collect();
+        let got = self.world.providers.desk.sent(None);
+        let moves = self.log.lock().moves.clone();
+        let graveyard = Graveyard::new(&got, &moves);
+        let mut wrong = Vec::new();
+        let mut allowed: BTreeMap<To, BTreeMap<About, Bounds>> = BTreeMap::new();
         for send in all(survey, &survey.sends).await {
-            let Some(mark) = marks.get(&send.order.event_id) else { continue };
-            let about = (send.order.channel.as_str().to_owned(), send.order.user_id.to_string(), mark.clone());
-            let bounds = allowed.entry(about).or_default();
+            wrong.extend(graveyard.problem(&send));
+            let Some(about) = abouts.get(&send.order.event_id) else { continue };
+            let to = (send.order.channel.as_str().to_owned(), send.order.user_id.to_string());
+            let bounds = allowed.entry(to).or_default().entry(about.clone()).or_default();
             let unknown = unknown(&send);
             let sent = usize::from(matches!(send.state, SendState::Sent { .. }));
             bounds.least += sent;
             bounds.most += sent + unknown;
         }
-        let mut reached: BTreeMap<About, usize> = BTreeMap::new();
-        let mut wrong = Vec::new();
-        let desk = &self.world.providers.desk;
-        for channel in [Channel::Email, Channel::Sms, Channel::Push, Channel::Slack] {
-            let name = channel.as_str();
-            let known: Vec<&About> = allowed.keys().filter(|(channel, _, _)| channel == name).collect();
-            for sent in desk.sent(Some(target(channel))) {
-                if !matches!(sent.outcome, Outcome::Accepted | Outcome::AnswerDropped) {
-                    continue;
-                }
-                let text = format!("{} {}", sent.subject.unwrap_or_default(), sent.body.unwrap_or_default());
-                let user = owner(sent.channel, &sent.to.unwrap_or_default()).unwrap_or_default();
-                match known.iter().find(|(_, to, mark)| *to == user && text.contains(mark.as_str())) {
-                    Some(about) => *reached.entry((*about).clone()).or_default() += 1,
-                    None => wrong.push(format!("{name} to {user}: nobody asked for it")),
-                }
-            }
-        }
-        for (about, Bounds { least, most }) in allowed {
-            let times = reached.remove(&about).unwrap_or_default();
-            if !(least..=most).contains(&times) {
-                let (channel, user, mark) = about;
-                wrong.push(format!("{channel} to {user} of {mark}: {times} times, not {least} to {most}"));
-            }
-        }
+        wrong.extend(reached_as_allowed(&got, allowed));
         wrong
     }
+}
+
+/// What providers got and nobody asked for, or too seldom, or too often.
+fn reached_as_allowed(got: &[Sent], mut allowed: BTreeMap<To, BTreeMap<About, Bounds>>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for sent in got.iter().filter(|sent| matches!(sent.outcome, Outcome::Accepted | Outcome::AnswerDropped)) {
+        let Some(name) = name(sent.channel) else { continue };
+        let user = home(sent.channel, sent.to.as_deref().unwrap_or_default()).unwrap_or_default().0;
+        let mut known = allowed.get_mut(&(name.to_owned(), user.clone())).into_iter().flatten();
+        match known.find(|(about, _)| about.is_told_by(sent)) {
+            Some((_, bounds)) => bounds.reached += 1,
+            None => wrong.push(format!("{name} to {user}: nobody asked for it")),
+        }
+    }
+    for ((channel, user), abouts) in allowed {
+        for (About { mark, event_type }, Bounds { least, most, reached }) in abouts {
+            if !(least..=most).contains(&reached) {
+                let about = format!("{event_type} of {mark}");
+                wrong.push(format!("{channel} to {user} of {about}: {reached} times, not {least} to {most}"));
+            }
+        }
+    }
+    wrong
 }
 
 /// How often nobody could know whether it was sent.
@@ -143,41 +150,50 @@ fn unknown(send: &ChannelSend) -> usize {
     send.attempts.iter().filter(|attempt| attempt.outcome.starts_with("unknown")).count()
 }
 
-fn target(channel: Channel) -> Target {
-    match channel {
-        Channel::Email => Target::Email,
-        Channel::Sms => Target::Sms,
-        Channel::Push | Channel::Websocket => Target::Push,
-        Channel::Slack => Target::Slack,
-    }
+/// The channel's name, where it is one.
+fn name(target: Target) -> Option<&'static str> {
+    Some(match target {
+        Target::Email => Channel::Email.as_str(),
+        Target::Sms => Channel::Sms.as_str(),
+        Target::Push => Channel::Push.as_str(),
+        Target::Slack => Channel::Slack.as_str(),
+        Target::Payment => return None,
+    })
 }
 
-/// The text that every message about this event has, and no message about anything else.
-fn mark(row: &EventRow) -> Option<String> {
-    const MONTHS: [&str; 12] = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ];
-    let payload = &row.event.as_ref().ok()?.payload;
-    let text = |name: &str| payload[name].as_str();
-    let slot = |time: &str| {
-        let (year, rest) = time.split_once('-')?;
-        let month: usize = rest.get(..2)?.parse().ok()?;
-        Some(format!("{} {year}, 20:00", MONTHS.get(month.checked_sub(1)?)?))
-    };
-    text("source_id")
-        .or_else(|| text("title"))
-        .map(str::to_owned)
-        .or_else(|| text("slot_time").and_then(slot))
-        .or_else(|| text("order_id").map(str::to_owned))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_too_often_does_not_make_up_for_what_is_not_told() {
+        let mark = "May 2100, 20:00".to_owned();
+        let about = |event_type: &str| About { mark: mark.clone(), event_type: event_type.to_owned() };
+        let to = ("PUSH".to_owned(), "person-01".to_owned());
+        let once = Bounds { least: 1, most: 1, reached: 0 };
+        let both = [(about("ReservationRequested"), once), (about("ReservationAccepted"), once)];
+        let allowed = BTreeMap::from([(to, BTreeMap::from(both))]);
+        let sent = |title: &str| Sent {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            channel: Target::Push,
+            to: Some("person-01.0".to_owned()),
+            subject: Some(title.to_owned()),
+            body: Some(format!("On 28 {mark}.")),
+            idempotency_key: None,
+            outcome: Outcome::Accepted,
+            email: None,
+            payment: None,
+        };
+        let (requested, accepted) = (sent("Your table for 2 is requested"), sent("Table confirmed"));
+        let none: [String; 0] = [];
+        assert_eq!(reached_as_allowed(&[requested, accepted.clone()], allowed.clone()), none);
+        let wrong = reached_as_allowed(&[accepted.clone(), accepted], allowed);
+        assert_eq!(
+            wrong,
+            [
+                format!("PUSH to person-01 of ReservationAccepted of {mark}: 2 times, not 1 to 1"),
+                format!("PUSH to person-01 of ReservationRequested of {mark}: 0 times, not 1 to 1"),
+            ]
+        );
+    }
 }

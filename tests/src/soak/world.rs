@@ -236,6 +236,17 @@ impl World {
         aws_sdk_dynamodb::Client::from_conf(config.build())
     }
 
+    /// A client for the queues, past the proxy.
+    pub fn queue_client(&self) -> aws_sdk_sqs::Client {
+        let credentials = aws_sdk_sqs::config::Credentials::new("soak", "soak", None, None, "soak");
+        let config = aws_sdk_sqs::Config::builder()
+            .behavior_version(aws_sdk_sqs::config::BehaviorVersion::latest())
+            .region(aws_sdk_sqs::config::Region::from_static("us-east-1"))
+            .credentials_provider(credentials)
+            .endpoint_url(self.engine.sqs_url());
+        aws_sdk_sqs::Client::from_conf(config.build())
+    }
+
     /// The tables, past the proxy.
     pub fn survey(&self) -> Survey {
         Survey::of_stack(Ledger::new(self.engine_client()), "belfry")

@@ -5,12 +5,17 @@ mod scene;
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use tests::{Stack, verified};
 
 use scene::busy;
 
 /// What a reader may call.
 const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "Scan"];
+
+fn number(value: i64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
 
 #[tokio::test]
 async fn a_busy_stack_holds_and_is_only_read() {
@@ -45,6 +50,37 @@ async fn what_is_under_way_is_no_error_and_becomes_one_past_its_grace() {
     let report = stack.verify().await;
     let [finding] = report.findings.as_slice() else { panic!("{report}") };
     assert!(finding.to_string().contains("a mark or a dead letter of fanout:CUSTOMER"), "{finding}");
+}
+
+/// The unit moves while its holds are read, in every round: whoever is told of a page of them moves it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_that_never_stands_still_is_undecided_and_that_is_not_holding() {
+    let stack = Stack::with(scene::hasty()).await;
+    busy(&stack).await;
+    let client = stack.dynamodb().await;
+    let survey = ledger::survey::Survey::of_stack(ledger::Ledger::new(client.clone()), "belfry");
+    let pace = verify::Pace { settle: Duration::ZERO, segments: 3.try_into().expect("three"), ..Default::default() };
+    let unit = stack.items("stock").await.remove(0)["stock_keeping_unit"].clone();
+    let pages = std::cell::Cell::new(0);
+    let moves = |progress: &verify::Progress<'_>| {
+        if progress.done || !progress.table.starts_with("belfry-stock against belfry-holds, round ") {
+            return;
+        }
+        pages.set(pages.get() + 1);
+        let update = client.update_item().table_name("belfry-stock").key("stock_keeping_unit", unit.clone());
+        let update = update.update_expression("ADD #v :one").expression_attribute_names("#v", "version");
+        let update = update.expression_attribute_values(":one", number(1));
+        let moved = async { update.send().await.expect("it moves") };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(moved));
+    };
+    let terms = tests::terms(Duration::ZERO);
+    let report = verify::verify(&survey, &terms, &pace, moves).await.expect("it can be read");
+    assert_eq!(report.undecided, [unit.as_s().expect("a name").as_str()], "{report}");
+    assert_eq!(report.verdict(), verify::Verdict::Undecided, "{report}");
+    assert!(report.to_string().ends_with("nothing wrong, but 1 undecided"), "{report}");
+    assert_eq!(pages.get(), 12, "a page of each segment in each of four rounds");
+    let still = stack.verify().await;
+    assert!(still.holds(), "{still}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The soak: `cargo run -p tests --bin soak -- --seconds 1800 --seed 7`. Random commands, duplicates, redeliveries, poison,
-//! faults and kills; then everything comes to rest and is audited. It ends with 1 where anything is wrong.
+//! faults and kills; then everything comes to rest and is audited. It ends with 1 where anything is wrong. It says how to ask
+//! the same steps again; when each happens is never the same.
 //!
 //! `soak host TEMPLATE` is the process that is killed: the local host on the engines and providers that the environment
 //! names. It ends when its input does.
@@ -24,9 +25,9 @@ struct Arguments {
     /// What is asked follows from it; a new one each time by default.
     #[arg(long)]
     seed: Option<u64>,
-    /// How many steps are taken at most.
-    #[arg(long, default_value_t = 50_000)]
-    steps: usize,
+    /// How many steps are taken at most; however many there is time for by default.
+    #[arg(long)]
+    steps: Option<usize>,
     /// How many steps are taken at the same time.
     #[arg(long, default_value_t = 6)]
     at_once: usize,
@@ -66,7 +67,7 @@ async fn soak(arguments: Arguments) -> ExitCode {
         logs: arguments.logs,
     })
     .await;
-    soak.run().await;
+    println!("{}", soak.run().await);
     eprintln!("coming to rest");
     let mut violations: Vec<String> = soak.rest().await.err().into_iter().collect();
     violations.extend(soak.audit().await);
