@@ -20,8 +20,8 @@ use crate::{Caller, Fault, Proxy, Stack};
 const SETTINGS: [(&str, &str); 7] = [
     ("BELFRY_BACKOFF_BASE", "1ms"),
     ("BELFRY_BACKOFF_MAX", "50ms"),
-    ("BELFRY_PROVIDER_TIME_LIMIT", "1s"),
-    ("BELFRY_SEND_LEASE", "2s"),
+    ("BELFRY_PROVIDER_TIME_LIMIT", "3s"),
+    ("BELFRY_SEND_LEASE", "5s"),
     ("BELFRY_OUTBOX_GRACE", "0s"),
     ("BELFRY_OUTBOX_LEASE", "1s"),
     ("BELFRY_ORDER_DEADLINE", "1s"),
@@ -63,6 +63,8 @@ pub struct Scene {
     taken: Mutex<BTreeSet<String>>,
     /// The orders among them, which a function that tries a send again sends to itself: the send is what counts.
     orders: Mutex<BTreeSet<String>>,
+    /// The different messages that were seen to lie in each queue: who looks at one hides it for a while.
+    seen: Mutex<BTreeMap<&'static str, BTreeSet<String>>>,
 }
 
 impl Scene {
@@ -76,7 +78,7 @@ impl Scene {
         let mut settings: BTreeMap<String, String> = local::providers_at(outside.url());
         settings.extend(SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let stack = Stack::behind_a_proxy_with(Options { settings, by_hand: true, ..Options::default() }).await;
-        Self { stack, outside, providers, taken: Mutex::default(), orders: Mutex::default() }
+        Self { stack, outside, providers, taken: Mutex::default(), orders: Mutex::default(), seen: Mutex::default() }
     }
 
     /// The stack, for what comes before a use case.
@@ -217,13 +219,14 @@ impl Scene {
         effects
     }
 
-    /// The different messages that lie in a queue; they stay.
-    async fn waiting(&self, queue: &str) -> BTreeSet<String> {
-        let mut waiting = BTreeSet::new();
+    /// The different messages that lie in a queue, or did when it was looked at before; they stay.
+    async fn waiting(&self, queue: &'static str) -> BTreeSet<String> {
         loop {
             let messages = self.stack.receive(queue).await;
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let seen = seen.entry(queue).or_default();
             if messages.is_empty() {
-                return waiting;
+                return seen.clone();
             }
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -231,7 +234,7 @@ impl Scene {
             let is_new = |message: &&Message| {
                 !known(&taken, message.message_id.as_ref()) && !known(&orders, message.body.as_ref())
             };
-            waiting.extend(messages.iter().filter(is_new).filter_map(|message| message.body.clone()));
+            seen.extend(messages.iter().filter(is_new).filter_map(|message| message.body.clone()));
         }
     }
 
@@ -263,6 +266,7 @@ impl Request {
     /// The event.
     pub fn event(&self) -> Value {
         let Self { method, path, by: (sub, user_type, scope), key, body } = self;
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let mut headers = json!({"content-type": "application/json", "host": "belfry.example.com"});
         if let Some(key) = key {
             headers["idempotency-key"] = json!(key);
@@ -277,7 +281,7 @@ impl Request {
             body => json!(body.to_string()),
         };
         json!({
-            "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "", "headers": headers,
+            "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": query, "headers": headers,
             "requestContext": {
                 "accountId": "000000000000", "apiId": "local",
                 "authorizer": {"jwt": {"claims": claims, "scopes": null}},
