@@ -23,9 +23,9 @@ const AMOUNTS: [(&str, &[&str]); 6] = [
 ];
 
 /// Content that a lost or misplaced effect would leave as it was, by table: what a row says beside its status. Times and
-/// ids that are drawn are not among it: they are others in each run.
+/// ids that are drawn are not among it: they are others in each run. Of what ends with `?` only that it is there counts.
 const CONTENT: [(&str, &[&str]); 13] = [
-    ("connections", &["user_id"]),
+    ("connections", &["recipient"]),
     ("dead-letters", &["queue", "event_type"]),
     ("event-notifications", &["audience", "group", "read_by.user_id", "handled_by.action_type"]),
     ("events", &["event_type"]),
@@ -33,7 +33,7 @@ const CONTENT: [(&str, &[&str]); 13] = [
     ("idempotency-keys", &["status"]),
     ("inboxes", &["recipient"]),
     ("members", &["member_of", "user_id"]),
-    ("notifications", &["recipient"]),
+    ("notifications", &["recipient", "read_at?"]),
     ("payments", &["refund_wanted"]),
     ("processed", &["consumer"]),
     ("recipients", &["preferences", "push_tokens", "restaurant_id", "suppressed"]),
@@ -59,8 +59,10 @@ impl Effects {
                 self.add(format!("{table} {amount} in all"), value);
             }
             for attribute in &content {
-                if let Some(value) = at(row, attribute) {
-                    self.add(format!("{table} {attribute} = {}", plain(value)), 1);
+                let (name, is_set) = attribute.strip_suffix('?').map_or((*attribute, false), |name| (name, true));
+                if let Some(value) = at(row, name) {
+                    let value = if is_set { "set".to_owned() } else { plain(value) };
+                    self.add(format!("{table} {name} = {value}"), 1);
                 }
             }
         }
@@ -128,6 +130,7 @@ fn plain(value: &Value) -> String {
     let Some((kind, value)) = value.as_object().and_then(|typed| typed.iter().next()) else { return value.to_string() };
     match (kind.as_str(), value) {
         ("S" | "N", Value::String(text)) => text.clone(),
+        ("NULL", _) => "none".to_owned(),
         ("L", Value::Array(values)) => format!("[{}]", values.iter().map(plain).collect::<Vec<_>>().join(", ")),
         ("M", Value::Object(named)) => {
             let named = named.iter().map(|(name, value)| format!("{name}: {}", plain(value)));

@@ -9,10 +9,15 @@ mod cell;
 mod commands;
 mod consumers;
 mod effects;
+mod inbox;
 mod lines;
+mod notify;
 mod peers;
+mod request;
+mod saga;
 mod scene;
 mod sweeps;
+mod unknown;
 
 use std::panic::AssertUnwindSafe;
 
@@ -25,7 +30,7 @@ pub use cell::{Cell, Recorded, Verdict, recorded};
 pub use effects::Effects;
 pub use lines::{HEADER, Tally};
 pub use peers::{are_peers_installed, grants, peers};
-pub(crate) use scene::Request;
+pub(crate) use request::Request;
 pub use scene::Scene;
 
 use crate::Fault;

@@ -27,6 +27,8 @@ const SETTINGS: [(&str, &str); 7] = [
     ("BELFRY_ORDER_DEADLINE", "1s"),
 ];
 
+/// How long a send is its worker's alone.
+pub const SEND_LEASE: Duration = Duration::from_secs(5);
 /// How long an order may stand still.
 pub const ORDER_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -193,6 +195,21 @@ impl Scene {
         }
     }
 
+    /// Has a process begin with this, and kills it at a call to a provider: before it arrives or after it had its effect.
+    pub async fn dies(&self, function: &str, event: Value, (operation, fault): (&str, Fault)) {
+        self.outside.break_next(operation, &[fault]);
+        let worker = self.start(function).await;
+        let _unanswered = worker.begin(event).await;
+        self.outside.held().await;
+        worker.kill().await;
+        self.mend();
+    }
+
+    /// From now on a message like one that was taken counts as one more: a sweeper sends it.
+    pub fn count_orders(&self) {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Everything that is left: rows, messages that nobody has taken, and what the providers did.
     pub async fn effects(&self) -> Effects {
         let mut effects = Effects::default();
@@ -249,52 +266,6 @@ fn verb(path: &str) -> &str {
     match path.strip_prefix("/v1/payment_intents/").and_then(|rest| rest.split_once('/')) {
         Some((_, verb)) => verb,
         None => path,
-    }
-}
-
-/// A request as API Gateway hands it over.
-pub struct Request {
-    pub method: &'static str,
-    pub path: String,
-    /// Who asks: subject, kind, scopes.
-    pub by: (&'static str, &'static str, &'static str),
-    pub key: Option<&'static str>,
-    pub body: Value,
-}
-
-impl Request {
-    /// The event.
-    pub fn event(&self) -> Value {
-        let Self { method, path, by: (sub, user_type, scope), key, body } = self;
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let mut headers = json!({"content-type": "application/json", "host": "belfry.example.com"});
-        if let Some(key) = key {
-            headers["idempotency-key"] = json!(key);
-        }
-        let claims = json!({
-            "iss": "https://belfry.example.com/issuer", "sub": sub, "user_type": user_type, "scope": scope,
-            "exp": "4102444800",
-        });
-        let body = match body {
-            Value::Null => Value::Null,
-            Value::String(text) => json!(text),
-            body => json!(body.to_string()),
-        };
-        json!({
-            "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": query, "headers": headers,
-            "requestContext": {
-                "accountId": "000000000000", "apiId": "local",
-                "authorizer": {"jwt": {"claims": claims, "scopes": null}},
-                "domainName": "belfry.example.com", "domainPrefix": "belfry",
-                "http": {
-                    "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1",
-                    "userAgent": "curl/8.5.0",
-                },
-                "requestId": "JKJaXmPLvHcESHA=", "routeKey": "$default", "stage": "$default",
-                "time": "16/Nov/2026:09:00:00 +0000", "timeEpoch": 1_794_819_600_000_u64,
-            },
-            "body": body, "isBase64Encoded": false,
-        })
     }
 }
 

@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::UseCase;
 use super::commands::{done, ordered};
-use super::scene::ORDER_DEADLINE;
-use crate::announcement;
+use super::notify::to_send;
+use super::scene::{ORDER_DEADLINE, SEND_LEASE};
+use crate::{Fault, announcement};
 
 /// Every sweep that does something.
 pub fn all() -> Vec<UseCase> {
@@ -42,6 +43,24 @@ pub fn all() -> Vec<UseCase> {
                 .boxed()
             },
             leaves: &[("queue deliver-email", 1)],
+            unknown: None,
+        },
+        UseCase {
+            name: "send whose worker died swept",
+            function: "SweepFunction",
+            prepare: |scene| {
+                async move {
+                    let order = to_send(scene, "EMAIL", "deliver-email").await;
+                    let died = ("/v2/email/outbound-emails", Fault::HeldBefore);
+                    scene.dies("DeliverEmailFunction", order, died).await;
+                    scene.count_orders();
+                    // Until its lease has ended.
+                    tokio::time::sleep(SEND_LEASE + Duration::from_millis(50)).await;
+                    json!({"task": "sends"})
+                }
+                .boxed()
+            },
+            leaves: &[("sends PROCESSING", 1), ("queue deliver-email", 1), ("EMAIL", 0)],
             unknown: None,
         },
         UseCase {
