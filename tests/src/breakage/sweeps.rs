@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::UseCase;
 use super::commands::{done, ordered};
-use super::notify::to_send;
+use super::consumers::{announced, customer};
 use super::scene::{ORDER_DEADLINE, SEND_LEASE};
 use crate::{Fault, announcement};
 
@@ -50,7 +50,14 @@ pub fn all() -> Vec<UseCase> {
             function: "SweepFunction",
             prepare: |scene| {
                 async move {
-                    let order = to_send(scene, "EMAIL", "deliver-email").await;
+                    customer(scene).await;
+                    announced(scene, &["e-1"], &["EMAIL"]).await;
+                    let event = scene.message("fanout-customer").await;
+                    scene.stack().invoke("FanoutFunction", event).await;
+                    // Through the stream: who is sent for by a sweeper is left alone by the next for minutes.
+                    let sends = scene.stack().inserts("sends", &["event_part", "send"]).await;
+                    scene.stack().invoke("OutboxStreamFunction", sends).await;
+                    let order = scene.message("deliver-email").await;
                     let died = ("/v2/email/outbound-emails", Fault::HeldBefore);
                     scene.dies("DeliverEmailFunction", order, died).await;
                     scene.count_orders();
