@@ -65,7 +65,7 @@ impl Stack {
 
     /// Asks DynamoDB, in its own JSON.
     pub async fn ask_dynamodb(&self, operation: &str, body: &Value) -> Value {
-        let request = reqwest::Client::new().post(self.dynamodb_url()).body(body.to_string());
+        let request = self.client().post(self.dynamodb_url()).body(body.to_string());
         let request = request
             .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
             .header("content-type", "application/x-amz-json-1.0")

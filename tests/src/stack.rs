@@ -7,6 +7,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use local::{Door, Endpoints, Host, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use crate::engines::Engines;
 use crate::proxy::Proxy;
@@ -17,6 +18,8 @@ pub struct Stack {
     host: Host,
     _denials: Denials,
     client: reqwest::Client,
+    /// A client costs more than what it is asked for.
+    sqs: OnceCell<aws_sdk_sqs::Client>,
     outside: Option<Outside>,
     /// The second engine, where the tests run on it.
     _second: Option<Engines>,
@@ -92,7 +95,8 @@ impl Stack {
         let options = Options { endpoints, ..options };
         let host = Host::start(Options { port: 0, ..options }).await.expect("the host starts");
         let denials = Denials(host.door().clone());
-        Self { host, _denials: denials, client: reqwest::Client::new(), outside: None, _second: second }
+        let client = reqwest::Client::new();
+        Self { host, _denials: denials, client, sqs: OnceCell::new(), outside: None, _second: second }
     }
 
     /// Starts a stack with proxies between the functions and the engines.
@@ -165,13 +169,21 @@ impl Stack {
 
     /// An SQS client for looking behind the scenes.
     pub async fn sqs(&self) -> aws_sdk_sqs::Client {
-        let config = aws_config::defaults(aws_config::BehaviorVersion::latest())
-            .region(aws_config::Region::from_static("us-east-1"))
-            .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test"))
-            .endpoint_url(&self.host.endpoints().sqs)
-            .load()
-            .await;
-        aws_sdk_sqs::Client::new(&config)
+        let made = self.sqs.get_or_init(async || {
+            let config = aws_config::defaults(aws_config::BehaviorVersion::latest())
+                .region(aws_config::Region::from_static("us-east-1"))
+                .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test"))
+                .endpoint_url(&self.host.endpoints().sqs)
+                .load()
+                .await;
+            aws_sdk_sqs::Client::new(&config)
+        });
+        made.await.clone()
+    }
+
+    /// The client that everything over HTTP goes through.
+    pub(crate) fn client(&self) -> &reqwest::Client {
+        &self.client
     }
 
     /// The URL of a queue.

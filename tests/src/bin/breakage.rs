@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use tests::breakage::{Break, HEADER, Row, Tally, UseCase, grants, matrix, recorded, use_cases};
+use tests::breakage::{
+    Break, HEADER, Recorded, Row, Tally, UseCase, are_peers_installed, matrix, peers, recorded, use_cases,
+};
 
 /// Breaks every call of every use case in five ways, on the functions' release binaries, and counts the effects.
 #[derive(Debug, Parser)]
@@ -16,17 +18,29 @@ struct Arguments {
     /// Break nothing: only say which calls each use case makes, and what it leaves.
     #[arg(long)]
     unbroken: bool,
-    /// A grant alone, by Belfry and by Powertools for AWS Lambda beside it (`scripts/peers` installs that).
+    /// Insist on the grant of Powertools for AWS Lambda beside Belfry's; without this it is played where it is installed
+    /// (`scripts/peers --install`).
     #[arg(long)]
     peers: bool,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Arguments { filter, at_once, unbroken, peers } = Arguments::parse();
+    let Arguments { filter, at_once, unbroken, peers: insist } = Arguments::parse();
     let filter = filter.unwrap_or_default();
-    let mut chosen = if peers { grants() } else { use_cases() };
+    if insist && !are_peers_installed() {
+        eprintln!("Powertools is not there: scripts/peers --install");
+        return ExitCode::FAILURE;
+    }
+    let mut chosen = use_cases();
+    if are_peers_installed() {
+        chosen.extend(peers());
+    }
     chosen.retain(|use_case| use_case.name.contains(&filter) || use_case.function.contains(&filter));
+    if chosen.is_empty() {
+        eprintln!("no use case has {filter:?} in its name or in that of its function");
+        return ExitCode::FAILURE;
+    }
     if unbroken {
         return list(&chosen).await;
     }
@@ -51,12 +65,13 @@ async fn list(use_cases: &[UseCase]) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for use_case in use_cases {
         match recorded(use_case).await {
-            Ok((calls, left)) => {
+            Ok(Recorded { calls, left, status }) => {
                 let calls: Vec<&str> = calls.iter().map(|call| call.operation.as_str()).collect();
-                println!("{} ({}): {}; leaves {left:?}", use_case.name, use_case.function, calls.join(", "));
+                let told = status.map(|status| format!("tells {status}; ")).unwrap_or_default();
+                println!("{} ({}): {}; {told}leaves {left:?}", use_case.name, use_case.function, calls.join(", "));
             }
             Err(problem) => {
-                println!("wrong: {problem}");
+                println!("wrong: {}: {problem}", use_case.name);
                 code = ExitCode::FAILURE;
             }
         }

@@ -4,19 +4,18 @@ use futures_util::FutureExt;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::scene::{Request, notification};
-use super::{Scene, UseCase};
+use super::{Request, Scene, UseCase, inbox};
 use crate::{Answer, announcement};
 
 const SHOP: (&str, &str, &str) = ("shop", "ADMIN_USER", "commands:write");
 const OPERATOR: (&str, &str, &str) = ("omar", "ADMIN_USER", "operate");
 const CRM: (&str, &str, &str) = ("crm", "ADMIN_USER", "events:write recipients:write");
-const UGO: (&str, &str, &str) = ("ugo", "CUSTOMER", "");
-const ROSA: (&str, &str, &str) = ("rosa", "RESTAURANT_USER", "");
+pub const UGO: (&str, &str, &str) = ("ugo", "CUSTOMER", "");
+pub const ROSA: (&str, &str, &str) = ("rosa", "RESTAURANT_USER", "");
 
 /// Every command, in the order of the specification.
 pub fn all() -> Vec<UseCase> {
-    [entitlements(), reservations(), orders(), events_and_recipients(), inbox(), operating()]
+    [entitlements(), reservations(), orders(), events_and_recipients(), inbox::all(), operating()]
         .into_iter()
         .flatten()
         .collect()
@@ -33,6 +32,7 @@ macro_rules! command {
         }
     };
 }
+pub(super) use command;
 
 fn entitlements() -> Vec<UseCase> {
     vec![
@@ -147,39 +147,6 @@ fn events_and_recipients() -> Vec<UseCase> {
     ]
 }
 
-fn inbox() -> Vec<UseCase> {
-    vec![
-        command!("shared notification read", &[("group-reads", 1), ("idempotency-keys", 2)], |scene| {
-            told_staff(scene).await;
-            let id = notification(&scene.stack().caller("rosa", "RESTAURANT_USER", &[]).await).await;
-            posted(&format!("/v1/notifications/{id}/read"), ROSA, Value::Null)
-        }),
-        command!("preferences stored", &[("recipients", 1)], |scene| {
-            scene.stack().recipient("RESTAURANT_USER", "rosa", rosa()).await;
-            let body = json!({"preferences": [{"event_type": "*", "channel": "EMAIL", "enabled": false}]});
-            Request { method: "PUT", path: "/v1/inbox/preferences".to_owned(), by: ROSA, key: None, body }
-        }),
-        command!("all read", &[("inboxes", 1)], |scene| {
-            told_staff(scene).await;
-            posted("/v1/inbox/read-all", ROSA, Value::Null)
-        }),
-        command!(
-            "confirmation that decides a reservation",
-            &[("reservations ACCEPTED", 1), ("idempotency-keys", 2)],
-            |scene| {
-                told_staff(scene).await;
-                let id = notification(&scene.stack().caller("rosa", "RESTAURANT_USER", &[]).await).await;
-                posted(&format!("/v1/notifications/{id}/actions"), ROSA, json!({"action_type": "CONFIRMED"}))
-            }
-        ),
-        command!("notification dismissed", &[("reservations REQUESTED", 1), ("idempotency-keys", 2)], |scene| {
-            told_staff(scene).await;
-            let id = notification(&scene.stack().caller("rosa", "RESTAURANT_USER", &[]).await).await;
-            posted(&format!("/v1/notifications/{id}/actions"), ROSA, json!({"action_type": "DISMISSED"}))
-        }),
-    ]
-}
-
 fn operating() -> Vec<UseCase> {
     vec![
         command!("dead letter redriven", &[("dead-letters REDRIVEN", 1), ("events PENDING", 1)], |scene| {
@@ -194,6 +161,18 @@ fn operating() -> Vec<UseCase> {
             dead_letter(scene).await;
             posted("/v1/dead-letters/redrive", OPERATOR, json!({"filter": {"queue": "fanout-customer"}}))
         }),
+        command!("dead letters redriven by their ids", &[("dead-letters OPEN", 1), ("events PENDING", 1)], |scene| {
+            let id = dead_letter(scene).await;
+            posted("/v1/dead-letters/redrive", OPERATOR, json!({"ids": [id]}))
+        }),
+        command!("key evicted", &[("idempotency-keys", 0), ("entitlements ACTIVE", 1)], |scene| {
+            // By a process of its own: a key belongs to the issuer too, and the host's is another one.
+            let grant = posted("/v1/entitlements/grants", SHOP, unit()).event();
+            let granted = scene.start("ApiFunction").await.invoke(grant).await.answer();
+            assert_eq!(granted["statusCode"], 200, "{granted}");
+            let path = "/v1/idempotency-keys/k?caller=shop".to_owned();
+            Request { method: "DELETE", path, by: OPERATOR, key: None, body: Value::Null }
+        }),
         command!("event published again", &[("events PENDING", 2), ("idempotency-keys", 1)], |scene| {
             done(&scene.stack().source().await.hand_in(&announcement("e-1", "ugo", "Hear, hear")).await);
             posted("/v1/outbox/e-1/republish", OPERATOR, Value::Null)
@@ -202,7 +181,7 @@ fn operating() -> Vec<UseCase> {
 }
 
 /// A post with a key.
-fn posted(path: &str, by: (&'static str, &'static str, &'static str), body: Value) -> Request {
+pub fn posted(path: &str, by: (&'static str, &'static str, &'static str), body: Value) -> Request {
     Request { method: "POST", path: path.to_owned(), by, key: Some("k"), body }
 }
 
@@ -214,7 +193,7 @@ fn table() -> Value {
     json!({"customer_id": "ugo", "restaurant_id": "r-1", "party_size": 2, "slot_time": "2999-12-31T20:00:00Z"})
 }
 
-fn rosa() -> Value {
+pub fn rosa() -> Value {
     json!({"name": "Rosa", "restaurant_id": "r-1"})
 }
 
@@ -245,18 +224,11 @@ pub async fn ordered(scene: &Scene) -> String {
 }
 
 /// A reservation at Rosa's; gives its id.
-async fn requested(scene: &Scene) -> String {
+pub async fn requested(scene: &Scene) -> String {
     scene.stack().recipient("RESTAURANT_USER", "rosa", rosa()).await;
     let requested = scene.stack().customer("ugo").await.command("/v1/reservations", "before", &table()).await;
     assert_eq!(requested.status, StatusCode::CREATED, "{}", requested.text);
     requested.json()["reservation_id"].as_str().expect("an id").to_owned()
-}
-
-/// Rosa has been told of it.
-async fn told_staff(scene: &Scene) {
-    requested(scene).await;
-    let event = scene.message("fanout-restaurant-user").await;
-    scene.stack().invoke("FanoutFunction", event).await;
 }
 
 /// A message that nobody could read has become a dead letter; gives its id.

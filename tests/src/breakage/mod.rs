@@ -9,21 +9,28 @@ mod cell;
 mod commands;
 mod consumers;
 mod effects;
+mod inbox;
 mod lines;
+mod notify;
 mod peers;
+mod request;
+mod saga;
 mod scene;
 mod sweeps;
+mod unknown;
 
-use futures_util::future::BoxFuture;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 
 use cell::played;
-pub use cell::{Cell, Verdict, recorded};
+pub use cell::{Cell, Recorded, Verdict, recorded};
 pub use effects::Effects;
 pub use lines::{HEADER, Tally};
-pub use peers::grants;
-pub(crate) use scene::Request;
+pub use peers::{are_peers_installed, grants, peers};
+pub(crate) use request::Request;
 pub use scene::Scene;
 
 use crate::Fault;
@@ -76,6 +83,16 @@ pub struct Call {
 impl Call {
     fn is_read(&self) -> bool {
         ["BatchGetItem", "GetItem", "Query", "Scan"].contains(&self.operation.as_str())
+    }
+
+    /// Whether it hands a message to a channel's provider: what only fetches a token for that tells nobody anything.
+    fn is_send(&self) -> bool {
+        let is_path = |path: &str| self.operation.starts_with(path);
+        self.service == Service::Provider
+            && (self.operation == "SendTextMessage"
+                || self.operation.ends_with("/messages:send")
+                || is_path("/v2/email/")
+                || is_path("/slack/"))
     }
 }
 
@@ -133,6 +150,16 @@ pub struct Row {
     pub cells: Vec<Option<Cell>>,
 }
 
+impl Row {
+    /// The line of a use case that does not even go well unbroken.
+    fn unplayed(use_case: &UseCase, problem: String) -> Self {
+        let call = Call { service: Service::DynamoDb, operation: "nothing broken".to_owned(), before: 0 };
+        let wrong = Cell { expected: 0, seen: 0, verdict: Verdict::Wrong(vec![problem]) };
+        let cells = Break::ALL.iter().enumerate().map(|(index, _)| (index == 0).then(|| wrong.clone())).collect();
+        Self { use_case: use_case.name, function: use_case.function, call, cells }
+    }
+}
+
 /// The calls to break: all of them, but of a row of the same reads (a query for each partition, or for each socket) the
 /// first and the last.
 fn chosen(calls: &[Call]) -> Vec<usize> {
@@ -150,21 +177,34 @@ pub fn use_cases() -> Vec<UseCase> {
     [commands::all(), consumers::all(), sweeps::all()].into_iter().flatten().collect()
 }
 
-/// Plays these use cases, `at_once` cells at a time; `told` hears of each row as it is done.
+/// Plays these use cases, `at_once` cells at a time; `told` hears of each row as it is done. What goes wrong in one cell is
+/// that cell's: the others are played all the same.
 pub async fn matrix(use_cases: Vec<UseCase>, at_once: usize, mut told: impl FnMut(&Row)) -> Vec<Row> {
     let mut rows = Vec::new();
-    for use_case in use_cases {
-        let (calls, expected) = recorded(&use_case).await.unwrap_or_else(|problem| panic!("{problem}"));
-        let cells = chosen(&calls).into_iter().flat_map(|index| Break::ALL.map(|broken| (index, broken)));
-        let (use_case, calls, expected) = (&use_case, &calls, &expected);
-        let played = stream::iter(cells)
-            .map(async |(index, broken)| (index, played(use_case, calls, index, broken, expected).await));
+    for use_case in &use_cases {
+        let unbroken = match caught(recorded(use_case)).await.and_then(|recorded| recorded) {
+            Ok(recorded) => recorded,
+            Err(problem) => {
+                let row = Row::unplayed(use_case, problem);
+                told(&row);
+                rows.push(row);
+                continue;
+            }
+        };
+        let cells = chosen(&unbroken.calls).into_iter().flat_map(|index| Break::ALL.map(|broken| (index, broken)));
+        let unbroken = &unbroken;
+        let played = stream::iter(cells).map(async |(index, broken)| {
+            let cell = caught(played(use_case, unbroken, index, broken)).await;
+            let expected = unbroken.left.total();
+            let wrong = |problem| Some(Cell { expected, seen: 0, verdict: Verdict::Wrong(vec![problem]) });
+            (index, cell.unwrap_or_else(wrong))
+        });
         let mut played = std::pin::pin!(played.buffered(at_once.max(1)));
         let mut cells = Vec::new();
         while let Some((index, cell)) = played.next().await {
             cells.push(cell);
             if cells.len() == Break::ALL.len() {
-                let (call, cells) = (calls[index].clone(), std::mem::take(&mut cells));
+                let (call, cells) = (unbroken.calls[index].clone(), std::mem::take(&mut cells));
                 let row = Row { use_case: use_case.name, function: use_case.function, call, cells };
                 told(&row);
                 rows.push(row);
@@ -172,4 +212,13 @@ pub async fn matrix(use_cases: Vec<UseCase>, at_once: usize, mut told: impl FnMu
         }
     }
     rows
+}
+
+/// What came of it, or what it panicked with.
+async fn caught<T>(played: impl Future<Output = T>) -> Result<T, String> {
+    AssertUnwindSafe(played).catch_unwind().await.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("it could not be played: {}", text.unwrap_or("a panic without a word"))
+    })
 }

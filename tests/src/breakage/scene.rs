@@ -20,13 +20,15 @@ use crate::{Caller, Fault, Proxy, Stack};
 const SETTINGS: [(&str, &str); 7] = [
     ("BELFRY_BACKOFF_BASE", "1ms"),
     ("BELFRY_BACKOFF_MAX", "50ms"),
-    ("BELFRY_PROVIDER_TIME_LIMIT", "1s"),
-    ("BELFRY_SEND_LEASE", "2s"),
+    ("BELFRY_PROVIDER_TIME_LIMIT", "3s"),
+    ("BELFRY_SEND_LEASE", "5s"),
     ("BELFRY_OUTBOX_GRACE", "0s"),
     ("BELFRY_OUTBOX_LEASE", "1s"),
     ("BELFRY_ORDER_DEADLINE", "1s"),
 ];
 
+/// How long a send is its worker's alone.
+pub const SEND_LEASE: Duration = Duration::from_secs(5);
 /// How long an order may stand still.
 pub const ORDER_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -63,6 +65,8 @@ pub struct Scene {
     taken: Mutex<BTreeSet<String>>,
     /// The orders among them, which a function that tries a send again sends to itself: the send is what counts.
     orders: Mutex<BTreeSet<String>>,
+    /// The different messages that were seen to lie in each queue: who looks at one hides it for a while.
+    seen: Mutex<BTreeMap<&'static str, BTreeSet<String>>>,
 }
 
 impl Scene {
@@ -76,7 +80,7 @@ impl Scene {
         let mut settings: BTreeMap<String, String> = local::providers_at(outside.url());
         settings.extend(SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let stack = Stack::behind_a_proxy_with(Options { settings, by_hand: true, ..Options::default() }).await;
-        Self { stack, outside, providers, taken: Mutex::default(), orders: Mutex::default() }
+        Self { stack, outside, providers, taken: Mutex::default(), orders: Mutex::default(), seen: Mutex::default() }
     }
 
     /// The stack, for what comes before a use case.
@@ -191,6 +195,21 @@ impl Scene {
         }
     }
 
+    /// Has a process begin with this, and kills it at a call to a provider: before it arrives or after it had its effect.
+    pub async fn dies(&self, function: &str, event: Value, (operation, fault): (&str, Fault)) {
+        self.outside.break_next(operation, &[fault]);
+        let worker = self.start(function).await;
+        let _unanswered = worker.begin(event).await;
+        self.outside.held().await;
+        worker.kill().await;
+        self.mend();
+    }
+
+    /// From now on a message like one that was taken counts as one more: a sweeper sends it.
+    pub fn count_orders(&self) {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Everything that is left: rows, messages that nobody has taken, and what the providers did.
     pub async fn effects(&self) -> Effects {
         let mut effects = Effects::default();
@@ -217,13 +236,14 @@ impl Scene {
         effects
     }
 
-    /// The different messages that lie in a queue; they stay.
-    async fn waiting(&self, queue: &str) -> BTreeSet<String> {
-        let mut waiting = BTreeSet::new();
+    /// The different messages that lie in a queue, or did when it was looked at before; they stay.
+    async fn waiting(&self, queue: &'static str) -> BTreeSet<String> {
         loop {
             let messages = self.stack.receive(queue).await;
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let seen = seen.entry(queue).or_default();
             if messages.is_empty() {
-                return waiting;
+                return seen.clone();
             }
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -231,7 +251,7 @@ impl Scene {
             let is_new = |message: &&Message| {
                 !known(&taken, message.message_id.as_ref()) && !known(&orders, message.body.as_ref())
             };
-            waiting.extend(messages.iter().filter(is_new).filter_map(|message| message.body.clone()));
+            seen.extend(messages.iter().filter(is_new).filter_map(|message| message.body.clone()));
         }
     }
 
@@ -246,51 +266,6 @@ fn verb(path: &str) -> &str {
     match path.strip_prefix("/v1/payment_intents/").and_then(|rest| rest.split_once('/')) {
         Some((_, verb)) => verb,
         None => path,
-    }
-}
-
-/// A request as API Gateway hands it over.
-pub struct Request {
-    pub method: &'static str,
-    pub path: String,
-    /// Who asks: subject, kind, scopes.
-    pub by: (&'static str, &'static str, &'static str),
-    pub key: Option<&'static str>,
-    pub body: Value,
-}
-
-impl Request {
-    /// The event.
-    pub fn event(&self) -> Value {
-        let Self { method, path, by: (sub, user_type, scope), key, body } = self;
-        let mut headers = json!({"content-type": "application/json", "host": "belfry.example.com"});
-        if let Some(key) = key {
-            headers["idempotency-key"] = json!(key);
-        }
-        let claims = json!({
-            "iss": "https://belfry.example.com/issuer", "sub": sub, "user_type": user_type, "scope": scope,
-            "exp": "4102444800",
-        });
-        let body = match body {
-            Value::Null => Value::Null,
-            Value::String(text) => json!(text),
-            body => json!(body.to_string()),
-        };
-        json!({
-            "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "", "headers": headers,
-            "requestContext": {
-                "accountId": "000000000000", "apiId": "local",
-                "authorizer": {"jwt": {"claims": claims, "scopes": null}},
-                "domainName": "belfry.example.com", "domainPrefix": "belfry",
-                "http": {
-                    "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1",
-                    "userAgent": "curl/8.5.0",
-                },
-                "requestId": "JKJaXmPLvHcESHA=", "routeKey": "$default", "stage": "$default",
-                "time": "16/Nov/2026:09:00:00 +0000", "timeEpoch": 1_794_819_600_000_u64,
-            },
-            "body": body, "isBase64Encoded": false,
-        })
     }
 }
 

@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::UseCase;
 use super::commands::{done, ordered};
-use super::scene::ORDER_DEADLINE;
-use crate::announcement;
+use super::consumers::{announced, customer};
+use super::scene::{ORDER_DEADLINE, SEND_LEASE};
+use crate::{Fault, announcement};
 
 /// Every sweep that does something.
 pub fn all() -> Vec<UseCase> {
@@ -42,6 +43,31 @@ pub fn all() -> Vec<UseCase> {
                 .boxed()
             },
             leaves: &[("queue deliver-email", 1)],
+            unknown: None,
+        },
+        UseCase {
+            name: "send whose worker died swept",
+            function: "SweepFunction",
+            prepare: |scene| {
+                async move {
+                    customer(scene).await;
+                    announced(scene, &["e-1"], &["EMAIL"]).await;
+                    let event = scene.message("fanout-customer").await;
+                    scene.stack().invoke("FanoutFunction", event).await;
+                    // Through the stream: who is sent for by a sweeper is left alone by the next for minutes.
+                    let sends = scene.stack().inserts("sends", &["event_part", "send"]).await;
+                    scene.stack().invoke("OutboxStreamFunction", sends).await;
+                    let order = scene.message("deliver-email").await;
+                    let died = ("/v2/email/outbound-emails", Fault::HeldBefore);
+                    scene.dies("DeliverEmailFunction", order, died).await;
+                    scene.count_orders();
+                    // Until its lease has ended.
+                    tokio::time::sleep(SEND_LEASE + Duration::from_millis(50)).await;
+                    json!({"task": "sends"})
+                }
+                .boxed()
+            },
+            leaves: &[("sends PROCESSING", 1), ("queue deliver-email", 1), ("EMAIL", 0)],
             unknown: None,
         },
         UseCase {
