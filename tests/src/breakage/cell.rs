@@ -215,8 +215,13 @@ mod tests {
     use super::*;
 
     fn use_case(name: &'static str) -> UseCase {
-        let prepare = |_: &Scene| async { Value::Null }.boxed();
-        UseCase { name, function: "ApiFunction", prepare, leaves: &[], unknown: None }
+        UseCase {
+            name,
+            function: "ApiFunction",
+            prepare: |_| async { Value::Null }.boxed(),
+            leaves: &[],
+            unknown: None,
+        }
     }
 
     #[test]
