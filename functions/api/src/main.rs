@@ -2,6 +2,11 @@
 
 use tower::ServiceBuilder;
 
+/// A command is thousands of small allocations: with this one it takes an eighth fewer instructions. The other functions,
+/// which nobody waits for, are smaller and take less memory without it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let settings = runtime::Settings::from_env();

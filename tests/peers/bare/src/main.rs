@@ -2,7 +2,7 @@
 //! and under the same conditions, in one transaction, and does nothing else. No caller, no fingerprint, no replay, no
 //! second try, no log, no metrics.
 //!
-//! It has the client, the allocator and the tables of the functions, and is built for speed where those are built for size
+//! It has the client, the allocator and the tables of `functions/api`, and is built for speed where that is built for size
 //! (`profile.limit`): what differs is what Belfry does beyond the write, and what its size costs.
 
 use std::collections::HashMap;
@@ -14,6 +14,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Clone)]
 struct Bare {
