@@ -12,6 +12,9 @@ use crate::calls::Calls;
 use crate::load::{CONNECTIONS, Turn};
 use crate::turns::Turns;
 
+/// A value of a turn.
+type Value = fn(&Turn) -> f64;
+
 /// What was measured; empty where it was not asked for.
 #[derive(Default)]
 pub struct Figures {
@@ -50,7 +53,7 @@ impl Figures {
             writeln!(f, "|{}", "---|".repeat(16))?;
             for contender in Contender::ALL {
                 write!(f, "| {} |", contender.name())?;
-                let compared: [(fn(&Turn) -> f64, usize); 4] =
+                let compared: [(Value, usize); 4] =
                     [(|turn| turn.p50, 2), (|turn| turn.p99, 2), (|turn| turn.per_second, 0), (|turn| turn.cpu, 2)];
                 for (value, digits) in compared {
                     let seen = self.turns.median(contender, connections, value);
