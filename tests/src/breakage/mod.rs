@@ -45,17 +45,20 @@ pub struct UseCase {
     pub prepare: for<'a> fn(&'a Scene) -> BoxFuture<'a, Value>,
     /// Some of what it leaves, and how many of each: see [`Effects`].
     pub leaves: &'static [(&'static str, usize)],
-    /// What happens where nobody can know whether a provider that takes no key has sent it.
+    /// What may be left where its process dies at the wrong moment.
     pub unknown: Option<Unknown>,
 }
 
-/// What a channel's setting makes of a send whose outcome is unknown.
+/// What is documented to be left where a process died at a moment that nobody can make up for at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// It is sent again: told twice rather than not at all.
     Resent,
     /// It is held for an operator: told once or not at all.
     Held,
+    /// The outcome is recorded, and the address that the provider called dead stays on the record until the next send
+    /// finds it dead again.
+    NextTime,
 }
 
 /// Whom a call goes to.
