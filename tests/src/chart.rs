@@ -17,7 +17,8 @@ pub fn bars(title: &str, rows: &[(String, f64)]) -> String {
          aria-label=\"{title}\" font-family=\"system-ui, sans-serif\" font-size=\"13\">\n\
          <style>text {{ fill: #57606a }} .bar {{ fill: #2f6feb }} .line {{ stroke: #8c959f; stroke-opacity: .35 }} \
          @media (prefers-color-scheme: dark) {{ text {{ fill: #9da7b1 }} .bar {{ fill: #6ea8fe }} }}</style>\n\
-         <text x=\"8\" y=\"20\" font-weight=\"600\">{}</text>\n",
+         <text x=\"8\" y=\"20\" font-weight=\"600\">{} \
+         <tspan font-weight=\"400\">(from line to line ten times as much)</tspan></text>\n",
         escaped(title)
     );
     let right = WIDTH - 80;
