@@ -294,7 +294,7 @@ impl Deliver {
                 Ok((recipient, told)) => self.attempt(&claimed, recipient.as_ref(), told.as_ref()).await,
                 Err(corrupt) => Ended::Refused(corrupt.to_string()).into(),
             };
-            return self.conclude(&claimed, attempted).await.map(Done::Ended);
+            return self.conclude(&claimed, attempted, &found).await.map(Done::Ended);
         }
         Err(LedgerError::Contended { attempts: RACES })
     }

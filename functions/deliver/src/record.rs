@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use domain::Time;
 use domain::recipient::Recipient;
-use domain::send::{ChannelSend, SendOrder, SendState};
-use ledger::{LedgerError, Outcome};
+use domain::send::{ChannelSend, SendState};
+use ledger::{Found, LedgerError, Outcome, Write};
 use messaging::order;
 use messaging::queues::Parcel;
 use uuid::Uuid;
@@ -21,13 +21,32 @@ const LAST_RECORDING: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Deliver {
-    /// Records what came of an attempt, then forgets the addresses that are dead.
-    pub(crate) async fn conclude(&self, claimed: &ChannelSend, attempted: Attempted) -> Result<Now, LedgerError> {
+    /// Records what came of an attempt and forgets the addresses that are dead, in one transaction: nobody can die between
+    /// the two. Where that cannot be had, the outcome goes first, and the addresses as well as they can be.
+    pub(crate) async fn conclude(
+        &self,
+        claimed: &ChannelSend,
+        attempted: Attempted,
+        found: &Found,
+    ) -> Result<Now, LedgerError> {
         let Attempted { ended, receipts, dead } = attempted;
         let mut next = claimed.after(&ended, &self.terms, Time::now(), rand::random());
         next.receipts.extend(receipts);
+        if dead.is_empty() {
+            return self.record_while_held(claimed, &next).await;
+        }
+        let recipient = (claimed.order.audience, &claimed.order.user_id);
+        let without = |recipient: &Recipient| recipient.without_all(self.channel, &dead, Time::now());
+        if let Ok(forgetting) = self.recipients.amending(found, recipient, without)
+            && let Ok(Some(now)) = self.record_with(&next, forgetting).await
+        {
+            return Ok(now);
+        }
         let recorded = self.record_while_held(claimed, &next).await;
-        self.forget(&claimed.order, &dead).await;
+        // The next send finds them dead again.
+        if let Err(error) = self.recipients.amend(&self.ledger, recipient, without).await {
+            tracing::warn!(%error, addresses = dead.len(), "dead addresses stay on the record");
+        }
         recorded
     }
 
@@ -75,20 +94,14 @@ impl Deliver {
         Ok(Some(Now::Lost))
     }
 
-    /// Takes dead addresses off the recipient's record. Best effort: the next send finds them dead again.
-    async fn forget(&self, order: &SendOrder, dead: &[String]) {
-        if dead.is_empty() {
-            return;
-        }
-        let without = |recipient: &Recipient| recipient.without_all(self.channel, dead, Time::now());
-        if let Err(error) = self.recipients.amend(&self.ledger, (order.audience, &order.user_id), without).await {
-            tracing::warn!(%error, addresses = dead.len(), "dead addresses stay on the record");
-        }
-    }
-
     /// Stores what became of a send, with a dead letter where it was given up; `None` where it was not ours to store.
     pub(crate) async fn record(&self, next: &ChannelSend) -> Result<Option<Now>, LedgerError> {
-        let mut writes = vec![self.sends.put(next)?];
+        self.record_with(next, Vec::new()).await
+    }
+
+    /// The same, with what else comes of it.
+    async fn record_with(&self, next: &ChannelSend, mut writes: Vec<Write>) -> Result<Option<Now>, LedgerError> {
+        writes.push(self.sends.put(next)?);
         if next.state.is_given_up() {
             let reason = next.last_error.clone().unwrap_or_default();
             let reason = match next.state {

@@ -51,10 +51,7 @@ async fn main() -> ExitCode {
     println!("{cells} cells of {} calls: {wrong} wrong, {as_set} as documented.", rows.len());
     println!("A cell is effects seen / expected: rows, messages, and what providers did. ² the provider takes no key,");
     println!("and nobody can know whether it sent: told twice rather than not at all (`resend`). ? the same, held for");
-    println!(
-        "an operator with a dead letter (`hold`). † the outcome is recorded, and the dead address is left for the next"
-    );
-    println!("send to find. – this cannot happen to such a call.");
+    println!("an operator with a dead letter (`hold`). – this cannot happen to such a call.");
     for problem in rows.iter().flat_map(Row::problems) {
         println!("wrong: {problem}");
     }

@@ -17,7 +17,6 @@ impl fmt::Display for Row {
                     Verdict::Right => "",
                     Verdict::AsSet(Unknown::Resent) => " ²",
                     Verdict::AsSet(Unknown::Held) => " ?",
-                    Verdict::AsSet(Unknown::NextTime) => " †",
                     Verdict::Wrong(_) => " **wrong**",
                 };
                 format!("{seen}/{expected}{mark}")

@@ -56,9 +56,6 @@ pub enum Unknown {
     Resent,
     /// It is held for an operator: told once or not at all.
     Held,
-    /// The outcome is recorded, and the address that the provider called dead stays on the record until the next send
-    /// finds it dead again.
-    NextTime,
 }
 
 /// Whom a call goes to.

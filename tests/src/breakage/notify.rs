@@ -106,7 +106,6 @@ fn deliver() -> Vec<UseCase> {
             "push token that is dead: forgotten",
             "DeliverPushFunction",
             &[("sends SKIPPED", 1), ("recipients push_tokens = []", 1), ("PUSH", 0)],
-            Some(Unknown::NextTime),
             |scene| {
                 scene.providers().set_fault(Fault { target: Target::Push, mode: Mode::Reject, times: None });
                 to_send(scene, "PUSH", "deliver-push").await

@@ -1,5 +1,4 @@
-//! Where nobody can know whether a provider has sent something, and what the channel's setting makes of that; and what is
-//! left for the next send.
+//! Where nobody can know whether a provider has sent something, and what the channel's setting makes of that.
 
 use super::{Break, Call, Effects, Service, Unknown};
 
@@ -21,31 +20,15 @@ pub fn is_unknown(calls: &[Call], index: usize, broken: Break, unknown: Unknown)
                 || (is_asked && (broken.kills() || broken == Break::AnswerLost))
                 || (record == Some(index) && broken == Break::KilledBefore)
         }
-        // Between the record of the outcome and the last write, which takes the address away.
-        Unknown::NextTime => {
-            let outcome = calls.iter().rposition(Call::is_send).and_then(|asked| {
-                let written = calls[asked..].iter().position(is_write)?;
-                Some(asked + written)
-            });
-            broken.kills()
-                && match broken {
-                    Break::KilledBefore => outcome < Some(index) && Some(index) <= record,
-                    _ => outcome <= Some(index) && Some(index) < record,
-                }
-        }
     }
 }
 
 /// Whether exactly that is left which the channel's setting says.
 pub fn is_as_set(unknown: Unknown, seen: &Effects, expected: &Effects) -> bool {
     let channel = ["EMAIL", "SMS", "PUSH", "SLACK"].into_iter().find(|channel| expected.of(channel) > 0);
-    if unknown == Unknown::NextTime {
-        return seen.without_content("recipients") == expected.without_content("recipients");
-    }
     let Some(channel) = channel else { return false };
     match unknown {
         Unknown::Resent => *seen == expected.with(channel, 2),
-        Unknown::NextTime => false,
         Unknown::Held => {
             let held = expected.with("sends SENT", expected.of("sends SENT") - 1).with("sends UNCERTAIN", 1);
             let held = held.with("dead-letters OPEN", 1);
@@ -75,20 +58,5 @@ mod tests {
             assert!(is_unknown(&calls, 3, Break::KilledBefore, unknown));
         }
         assert!(!is_unknown(&calls, 2, Break::KilledBefore, Unknown::Resent));
-    }
-
-    #[test]
-    fn only_a_death_between_the_outcome_and_the_dead_address_leaves_the_address() {
-        let call = |service, operation: &str| Call { service, operation: operation.to_owned(), before: 0 };
-        let calls = [
-            call(Service::DynamoDb, "PutItem"),
-            call(Service::Provider, "/v1/projects/belfry/messages:send"),
-            call(Service::DynamoDb, "PutItem"),
-            call(Service::DynamoDb, "GetItem"),
-            call(Service::DynamoDb, "PutItem"),
-        ];
-        let excused = |broken| (0..5).filter(|index| is_unknown(&calls, *index, broken, Unknown::NextTime)).collect();
-        let (before, after): (Vec<_>, Vec<_>) = (excused(Break::KilledBefore), excused(Break::KilledAfter));
-        assert_eq!((before, after), (vec![3, 4], vec![2, 3]));
     }
 }

@@ -3,8 +3,9 @@
 use futures_util::FutureExt;
 use tests::breakage::{Row, Scene, UseCase, Verdict, matrix, use_cases};
 
-/// A use case of each kind of function.
-const PLAYED: [&str; 4] = ["grant", "customer told", "order charged", "text message sent"];
+/// A use case of each kind of function, and one whose outcome changes two records.
+const PLAYED: [&str; 5] =
+    ["grant", "customer told", "order charged", "text message sent", "push token that is dead: forgotten"];
 
 fn wrong(rows: &[Row]) -> Vec<String> {
     let cells = rows.iter().flat_map(|row| row.cells.iter().flatten().map(move |cell| (row, cell)));

@@ -40,6 +40,12 @@ async fn order(stack: &Stack) -> String {
     Value::Object(order.into_iter().collect()).to_string()
 }
 
+/// How many tokens the only recipient has.
+async fn push_tokens(stack: &Stack) -> usize {
+    let recipients = stack.items("recipients").await;
+    recipients[0]["push_tokens"].as_l().expect("a list").len()
+}
+
 async fn anomalies(stack: &Stack) -> Value {
     let event = json!({"function": "SweepFunction", "event": {"task": "anomalies"}});
     stack.call(Method::POST, "/local/invoke", Some(event)).await.json()["response"]["anomalies"].clone()
@@ -50,11 +56,27 @@ async fn an_outcome_is_kept_where_a_dead_address_cannot_be_forgotten() {
     let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
     customer(&stack).await;
     stack.fault("PUSH", "reject", Some(1)).await;
+    // Neither together with the outcome nor after it.
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-recipients", &[Fault::Throttled; 8]);
     stack.proxy().break_next_with("PutItem", "belfry-recipients", &[Fault::Throttled; 8]);
     announce(&stack, "e", &["PUSH"]).await;
     assert_eq!(stack.proxy().unmet(), 0);
     assert_eq!(outcomes(&stack.sent("PUSH").await), ["rejected", "accepted"]);
     assert_eq!(send(&stack, "PUSH").await["status"], "SENT");
+    assert_eq!(push_tokens(&stack).await, 2);
+}
+
+#[tokio::test]
+async fn a_dead_address_that_cannot_be_forgotten_with_the_outcome_is_forgotten_after_it() {
+    let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
+    customer(&stack).await;
+    stack.fault("PUSH", "reject", Some(1)).await;
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-recipients", &[Fault::Throttled; 8]);
+    announce(&stack, "e", &["PUSH"]).await;
+    assert_eq!(stack.proxy().unmet(), 0);
+    assert_eq!(outcomes(&stack.sent("PUSH").await), ["rejected", "accepted"]);
+    assert_eq!(send(&stack, "PUSH").await["status"], "SENT");
+    assert_eq!(push_tokens(&stack).await, 1);
 }
 
 #[tokio::test]
