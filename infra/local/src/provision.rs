@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection as SdkProjection,
-    ProjectionType, ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, LocalSecondaryIndex,
+    Projection as SdkProjection, ProjectionType, ScalarAttributeType, StreamSpecification, StreamViewType,
+    TableDescription, TimeToLiveSpecification,
 };
 use aws_sdk_sqs::types::QueueAttributeName;
 
@@ -94,6 +95,13 @@ async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>
             .projection(projection(&index.projection));
         request = request.global_secondary_indexes(definition.build().map_err(|error| error.to_string())?);
     }
+    for index in &table.local_indexes {
+        let definition = LocalSecondaryIndex::builder()
+            .index_name(&index.name)
+            .set_key_schema(Some(key_schema(&index.key)?))
+            .projection(projection(&index.projection));
+        request = request.local_secondary_indexes(definition.build().map_err(|error| error.to_string())?);
+    }
     if let Some(view) = table.stream {
         let specification = StreamSpecification::builder().stream_enabled(true).stream_view_type(stream_view(view));
         request = request.stream_specification(specification.build().map_err(|error| error.to_string())?);
@@ -105,7 +113,22 @@ async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>
     }
     let described = clients.dynamodb.describe_table().table_name(&table.name).send().await;
     let described = described.map_err(|error| aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string())?;
-    Ok(described.table.and_then(|table| table.latest_stream_arn))
+    let there = described.table.unwrap_or_else(|| TableDescription::builder().build());
+    has_indexes(table, &there)?;
+    Ok(there.latest_stream_arn)
+}
+
+/// A table of an earlier template is there as it was created then, and no function would know why its queries fail.
+fn has_indexes(table: &Table, there: &TableDescription) -> Result<(), String> {
+    let global = there.global_secondary_indexes().iter().filter_map(|index| index.index_name());
+    let names: Vec<&str> =
+        global.chain(there.local_secondary_indexes().iter().filter_map(|index| index.index_name())).collect();
+    match table.all_indexes().find(|index| !names.contains(&index.name.as_str())) {
+        None => Ok(()),
+        Some(index) => {
+            Err(format!("has no index {}: an earlier template created it, start with other data", index.name))
+        }
+    }
 }
 
 async fn set_ttl(table: &Table, clients: &Clients) -> Result<(), String> {

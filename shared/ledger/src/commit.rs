@@ -25,8 +25,8 @@ pub struct Write {
     pub(crate) key: Key,
     item: TransactWriteItem,
     optional: bool,
-    /// The attribute that says when the item was put.
-    stamped: Option<&'static str>,
+    /// The attributes that say when the item was put.
+    stamped: &'static [&'static str],
 }
 
 /// How a transaction ended.
@@ -82,7 +82,7 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: None })
+        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: &[] })
     }
 
     /// Changes an item under a condition.
@@ -97,14 +97,14 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false, stamped: None })
+        Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false, stamped: &[] })
     }
 
     /// Puts an item in place of whatever stands there.
     pub(crate) fn replace(key: Key, item: Item) -> Result<Self, LedgerError> {
         let put = Put::builder().table_name(&key.table).set_item(Some(item)).build();
         let put = put.map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: None })
+        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: &[] })
     }
 
     /// Deletes an item, under a condition where there is one.
@@ -122,7 +122,7 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().delete(delete).build(), optional: false, stamped: None })
+        Ok(Self { key, item: TransactWriteItem::builder().delete(delete).build(), optional: false, stamped: &[] })
     }
 
     /// Puts an item that must not exist yet.
@@ -131,18 +131,18 @@ impl Write {
         Self::put(key, item, &condition, [])
     }
 
-    /// Puts the moment of the put into this attribute, a new one with each attempt.
+    /// Puts the moment of the put into these attributes, a new one with each attempt.
     #[must_use]
-    pub(crate) fn stamped(mut self, attribute: &'static str) -> Self {
-        self.stamped = Some(attribute);
+    pub(crate) fn stamped(mut self, attributes: &'static [&'static str]) -> Self {
+        self.stamped = attributes;
         self
     }
 
     /// The item as it is sent at this moment.
     fn at(&self, now: Time) -> TransactWriteItem {
         let mut item = self.item.clone();
-        if let (Some(attribute), Some(put)) = (self.stamped, item.put.as_mut()) {
-            put.item.insert(attribute.to_owned(), text(now.to_string()));
+        if let Some(put) = item.put.as_mut() {
+            put.item.extend(self.stamped.iter().map(|attribute| ((*attribute).to_owned(), text(now.to_string()))));
         }
         item
     }

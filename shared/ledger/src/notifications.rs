@@ -1,7 +1,8 @@
 //! Table of notifications: one row per recipient.
 //!
 //! The key is (recipient, notification id), and the id is derived from event and recipient: a second insert meets
-//! the first, and the inbox is one consistent query, newest first, with no index in between. DynamoDB deletes late, and a
+//! the first, and the inbox is one consistent query, newest first, with no index in between. What is unread is in a local index besides,
+//! so that counting it reads nothing else. DynamoDB deletes late, and a
 //! row not together with its event notification: what has expired counts as absent in an inbox.
 
 use std::time::Duration;
@@ -34,13 +35,14 @@ struct Row {
     event_id: EventId,
     group: String,
     created_at: Time,
-    /// Rows of before it was kept were told when their event was recorded, as far as anybody knows.
-    #[serde(default)]
-    told_at: Option<Time>,
+    told_at: Time,
     #[serde(default)]
     shared_read: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     read_at: Option<Time>,
+    /// When it was told, for as long as its recipient has not read it: what the index of the unread is sorted by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unread_since: Option<Time>,
 }
 
 /// A notification that its recipient has not read, as far as the row knows.
@@ -72,7 +74,7 @@ impl Notifications {
         Key::new(&self.table, "recipient", recipient_key(audience, user_id))
     }
 
-    /// Stores a notification, if it is new, as told in the moment in which it is stored: an attempt that comes late must
+    /// Stores a notification, if it is new and unread, as told in the moment in which it is stored: an attempt that comes late must
     /// not be taken for one that was there before its recipient marked everything read.
     pub fn create(&self, notification: &Notification) -> Result<Write, LedgerError> {
         let key = self.key(notification.audience, &notification.user_id, notification.notification_id);
@@ -84,13 +86,14 @@ impl Notifications {
             event_id: notification.event_id.clone(),
             group: notification.group.clone(),
             created_at: notification.created_at,
-            told_at: Some(notification.told_at),
+            told_at: notification.told_at,
             shared_read: notification.shared_read,
-            read_at: notification.read_at,
+            read_at: None,
+            unread_since: Some(notification.told_at),
         };
         let mut item = to_item(&row)?;
         item.extend(expiry(notification.told_at, self.retention));
-        Ok(Write::create(key, item)?.stamped("told_at"))
+        Ok(Write::create(key, item)?.stamped(&["told_at", "unread_since"]))
     }
 
     /// A recipient's notifications that have not expired, newest first, from behind `after`.
@@ -110,8 +113,8 @@ impl Notifications {
         Ok(Page { rows, next: page.next })
     }
 
-    /// Everything that a recipient has neither read nor marked read up to `read_until`, and that has not expired. One round trip per MiB of the
-    /// inbox.
+    /// Everything that a recipient has neither read nor marked read up to `read_until`, and that has not expired: a
+    /// consistent query of the index that holds nothing else, one round trip per MiB of it.
     pub async fn unread(
         &self,
         ledger: &Ledger,
@@ -119,17 +122,15 @@ impl Notifications {
         read_until: Option<Time>,
     ) -> Result<Vec<Unread>, LedgerError> {
         let partition = self.inbox(audience, user_id);
-        let attributes = &["event_id", "group", "created_at", "shared_read"];
-        let mut values = vec![(":now", number(Time::now().as_seconds()))];
-        values.extend(read_until.map(|until| (":until", text(until.to_string()))));
-        let condition = match read_until {
-            None => "attribute_not_exists(read_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)",
-            Some(_) => {
-                "attribute_not_exists(read_at) AND (attribute_not_exists(expires_at) OR expires_at > :now) \
-                 AND (told_at > :until OR (attribute_not_exists(told_at) AND created_at > :until))"
-            }
+        let filter = Filter {
+            partition,
+            index: "unread",
+            sort: "unread_since",
+            after: read_until.map(|until| until.to_string()),
+            condition: "attribute_not_exists(expires_at) OR expires_at > :now",
+            values: vec![(":now", number(Time::now().as_seconds()))],
+            attributes: &["event_id", "group", "created_at", "shared_read"],
         };
-        let filter = Filter { partition, condition, values, attributes };
         let items = ledger.matching(&filter).await?;
         Ok(items.into_iter().map(|item| from_item(&self.table, item)).collect::<Result<_, _>>()?)
     }
@@ -148,7 +149,7 @@ impl Notifications {
     /// Marks a notification read by its recipient, if it is there and they have not read it.
     pub fn read(&self, notification: &Notification, at: Time) -> Result<Write, LedgerError> {
         let change = Change {
-            expression: "SET read_at = :at".to_owned(),
+            expression: "SET read_at = :at REMOVE unread_since".to_owned(),
             condition: "attribute_exists(notification_id) AND attribute_not_exists(read_at)".to_owned(),
             values: vec![(":at", text(at.to_string()))],
         };
@@ -165,7 +166,7 @@ impl Notifications {
             event_id: row.event_id,
             group: row.group,
             created_at: row.created_at,
-            told_at: row.told_at.unwrap_or(row.created_at),
+            told_at: row.told_at,
             shared_read: row.shared_read,
             read_at: row.read_at,
         })

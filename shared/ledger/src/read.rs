@@ -64,10 +64,15 @@ pub(crate) struct DueQuery<'a> {
     pub limit: u16,
 }
 
-/// What to look for in one partition.
+/// What to look for in one partition of a local index.
 pub(crate) struct Filter<'a> {
     /// The partition.
     pub partition: Key,
+    /// The index.
+    pub index: &'a str,
+    /// The index's sort key, and behind which value of it to begin.
+    pub sort: &'static str,
+    pub after: Option<String>,
     /// What an item must fulfil.
     pub condition: &'a str,
     /// The `:placeholders` of the condition.
@@ -214,6 +219,7 @@ impl Ledger {
         let (hash, value) = &filter.partition.hash;
         // Any of them may be a word that DynamoDB reserves.
         let names: Vec<String> = filter.attributes.iter().map(|name| format!("#{name}")).collect();
+        let keys = if filter.after.is_some() { "#hash = :hash AND #sort > :after" } else { "#hash = :hash" };
         let mut items = Vec::new();
         let mut start = None;
         loop {
@@ -223,13 +229,19 @@ impl Ledger {
                         .client
                         .query()
                         .table_name(&filter.partition.table)
-                        .key_condition_expression("#hash = :hash")
+                        .index_name(filter.index)
+                        .key_condition_expression(keys)
                         .filter_expression(filter.condition)
                         .projection_expression(names.join(", "))
                         .expression_attribute_names("#hash", *hash)
                         .expression_attribute_values(":hash", AttributeValue::S(value.clone()))
                         .set_exclusive_start_key(start.clone())
                         .consistent_read(true);
+                    if let Some(after) = &filter.after {
+                        request = request
+                            .expression_attribute_names("#sort", filter.sort)
+                            .expression_attribute_values(":after", AttributeValue::S(after.clone()));
+                    }
                     for (alias, name) in names.iter().zip(filter.attributes) {
                         request = request.expression_attribute_names(alias, *name);
                     }

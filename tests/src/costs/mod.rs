@@ -58,6 +58,7 @@ pub async fn measure() -> Vec<Cost> {
     metered.live().await;
     metered.looks().await;
     metered.sweeps().await;
+    metered.long_inbox().await;
     let mut costs = metered.stop().await;
     costs.extend(paid::measure().await);
     costs

@@ -17,6 +17,8 @@ pub struct Table {
     pub attributes: BTreeMap<String, AttributeType>,
     /// The global secondary indexes.
     pub indexes: Vec<Index>,
+    /// The local ones, which share the partition key.
+    pub local_indexes: Vec<Index>,
     /// What its stream shows, if it has one.
     pub stream: Option<StreamView>,
     /// The attribute that holds the time of expiry, if items expire.
@@ -43,7 +45,7 @@ pub enum AttributeType {
     Binary,
 }
 
-/// A global secondary index.
+/// A secondary index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
     /// Its name.
@@ -78,10 +80,11 @@ pub enum StreamView {
     NewAndOldImages,
 }
 
-const READ: [&str; 6] = [
+const READ: [&str; 7] = [
     "AttributeDefinitions",
     "GlobalSecondaryIndexes",
     "KeySchema",
+    "LocalSecondaryIndexes",
     "StreamSpecification",
     "TableName",
     "TimeToLiveSpecification",
@@ -105,31 +108,36 @@ const SKIPPED: [&str; 12] = [
 impl Table {
     pub(super) fn read(logical_id: &str, resource: &Node<'_>) -> Result<Self, TemplateError> {
         let properties = resource.need("Properties")?;
-        if let Some(local) = properties.get("LocalSecondaryIndexes")? {
-            return Err(local.error(Problem::Unsupported));
-        }
         properties.only(&[READ.as_slice(), &SKIPPED].concat())?;
 
         let definitions = properties.need("AttributeDefinitions")?;
-        let indexes = properties.get("GlobalSecondaryIndexes")?;
-        let indexes = indexes.map_or(Ok(Vec::new()), |indexes| indexes.items())?;
+        let indexes = |property| match properties.get(property)? {
+            Some(indexes) => indexes.items()?.iter().map(Index::read).collect(),
+            None => Ok(Vec::new()),
+        };
         let table = Self {
             logical_id: logical_id.to_owned(),
             name: properties.name("TableName", logical_id)?,
             key: KeySchema::read(&properties.need("KeySchema")?)?,
             attributes: definitions.items()?.iter().map(attribute).collect::<Result<_, _>>()?,
-            indexes: indexes.iter().map(Index::read).collect::<Result<_, _>>()?,
+            indexes: indexes("GlobalSecondaryIndexes")?,
+            local_indexes: indexes("LocalSecondaryIndexes")?,
             stream: stream(&properties)?,
             ttl: ttl(&properties)?,
         };
         // DynamoDB refuses a key without a type, and a type without a key.
-        let keys = [&table.key].into_iter().chain(table.indexes.iter().map(|index| &index.key));
+        let keys = [&table.key].into_iter().chain(table.all_indexes().map(|index| &index.key));
         let keys: BTreeSet<_> = keys.flat_map(KeySchema::attributes).collect();
         let typed: BTreeSet<_> = table.attributes.keys().collect();
         match keys.symmetric_difference(&typed).next() {
             Some(attribute) => Err(definitions.error(Problem::KeyAttribute((*attribute).clone()))),
             None => Ok(table),
         }
+    }
+
+    /// The global secondary indexes, then the local ones.
+    pub fn all_indexes(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.iter().chain(&self.local_indexes)
     }
 }
 

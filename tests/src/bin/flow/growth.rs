@@ -166,7 +166,7 @@ async fn recipients(sides: Sides, grown: &mut Vec<Growth>) {
     sides.stop().await;
 }
 
-/// Reading the newest page of an inbox, and marking one read.
+/// Reading the newest page of an inbox, marking one read, and reading a page when all of it is read.
 async fn inbox(sides: Sides, grown: &mut Vec<Growth>) {
     let (mut callers, mut ids) = (Vec::new(), Vec::new());
     for (stack, events) in sides.each() {
@@ -184,6 +184,10 @@ async fn inbox(sides: Sides, grown: &mut Vec<Growth>) {
         callers[side].order(&format!("/v1/notifications/{}/read", ids[side][n]), &format!("r-{n}")).await
     };
     sides.calls("marking one read, in an inbox of so many", grown, read).await;
+    for ada in &callers {
+        ada.order("/v1/inbox/read-all", "all").await;
+    }
+    sides.calls("a page of an inbox of so many that are read", grown, page).await;
     sides.stop().await;
 }
 
