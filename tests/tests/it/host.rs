@@ -84,6 +84,22 @@ async fn a_second_host_on_the_same_engines_goes_on_where_the_first_stopped() {
 }
 
 #[tokio::test]
+async fn a_table_of_an_earlier_template_is_said_to_lack_its_index() {
+    let engine = Engine::start(Ports::default()).await.expect("engines");
+    let endpoints = Endpoints { dynamodb: engine.dynamodb_url().to_owned(), sqs: engine.sqs_url().to_owned() };
+    let options = |template: &str| Options {
+        port: 0,
+        endpoints: Some(endpoints.clone()),
+        template: Some(template.to_owned()),
+        ..Options::default()
+    };
+    let earlier = TEMPLATE.replace("        - IndexName: unread\n", "        - IndexName: read\n");
+    Stack::with(options(&earlier)).await.stop().await;
+    let refused = Host::start(options(TEMPLATE)).await.expect_err("an earlier table").to_string();
+    assert!(refused.contains("belfry-notifications") && refused.contains("has no index unread"), "{refused}");
+}
+
+#[tokio::test]
 async fn two_stacks_on_the_same_engines_do_not_see_each_other() {
     let engine = Engine::start(Ports::default()).await.expect("engines");
     let endpoints = Endpoints { dynamodb: engine.dynamodb_url().to_owned(), sqs: engine.sqs_url().to_owned() };

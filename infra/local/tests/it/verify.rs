@@ -22,6 +22,22 @@ async fn at_rest() -> (Belfry, Vec<(String, String)>) {
     (host, vec![("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), dynamodb)])
 }
 
+/// Behind the host's back.
+async fn dynamodb(environment: &Environment, operation: &str, request: &Value) {
+    let request = reqwest::Client::new()
+        .post(&environment[0].1)
+        .body(request.to_string())
+        .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-date", "20260101T000000Z")
+        .header(
+            "authorization",
+            "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+        );
+    let answer = request.send().await.expect("an answer");
+    assert!(answer.status().is_success(), "{operation}: {answer:?}");
+}
+
 #[tokio::test]
 async fn a_stack_that_holds_ends_with_success_and_says_so() {
     let (host, environment) = at_rest().await;
@@ -41,16 +57,7 @@ async fn a_violation_is_a_line_that_names_no_address_and_the_exit_code_is_1() {
     let gone = json!({
         "TableName": "belfry-entitlements", "Key": {"user_id": {"S": "chen"}, "stock_keeping_unit": {"S": "premium"}},
     });
-    let request = reqwest::Client::new().post(&environment[0].1).body(gone.to_string());
-    let request = request
-        .header("x-amz-target", "DynamoDB_20120810.DeleteItem")
-        .header("content-type", "application/x-amz-json-1.0")
-        .header("x-amz-date", "20260101T000000Z")
-        .header(
-            "authorization",
-            "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
-        );
-    assert!(request.send().await.expect("an answer").status().is_success());
+    dynamodb(&environment, "DeleteItem", &gone).await;
     let (code, said, _) = verify(&["--segments", "2"], &environment);
     assert_eq!(code, Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
@@ -63,6 +70,29 @@ async fn a_violation_is_a_line_that_names_no_address_and_the_exit_code_is_1() {
     let report: Value = serde_json::from_str(&said).expect("one document");
     assert_eq!((code, report["findings"].as_array().map(Vec::len)), (Some(1), Some(2)), "{said}");
     assert_eq!(report["findings"][0]["invariant"], "event-has-aggregate");
+}
+
+/// A unit that moves all the time, and a reader who is slow: never twice the same, in any of the rounds.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_never_stands_still_is_exit_code_3() {
+    let (host, environment) = at_rest().await;
+    let at_a_rate = {
+        let environment = environment.clone();
+        move || verify(&["--grace", "0", "--rows-per-second", "20"], &environment)
+    };
+    let verified = tokio::task::spawn_blocking(at_a_rate);
+    let moved = json!({
+        "TableName": "belfry-stock", "Key": {"stock_keeping_unit": {"S": "espresso"}},
+        "UpdateExpression": "ADD #v :one", "ExpressionAttributeNames": {"#v": "version"},
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    });
+    while !verified.is_finished() {
+        dynamodb(&environment, "UpdateItem", &moved).await;
+    }
+    let (code, said, progress) = verified.await.expect("it ends");
+    assert_eq!(code, Some(3), "{said}{progress}");
+    assert!(said.starts_with("undecided: espresso moved whenever it was looked at"), "{said}");
+    drop(host);
 }
 
 #[tokio::test]
