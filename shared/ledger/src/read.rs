@@ -70,8 +70,9 @@ pub(crate) struct Filter<'a> {
     pub partition: Key,
     /// The index.
     pub index: &'a str,
-    /// The index's sort key, and behind which value of it to begin.
+    /// The name of the index's sort key.
     pub sort: &'static str,
+    /// Begin behind this value of it.
     pub after: Option<String>,
     /// What an item must fulfil.
     pub condition: &'a str,
