@@ -37,10 +37,14 @@ impl Deliver {
         }
         let recipient = (claimed.order.audience, &claimed.order.user_id);
         let without = |recipient: &Recipient| recipient.without_all(self.channel, &dead, Time::now());
-        if let Ok(forgetting) = self.recipients.amending(found, recipient, without)
-            && let Ok(Some(now)) = self.record_with(&next, forgetting).await
-        {
-            return Ok(now);
+        let together = match self.recipients.amending(found, recipient, without) {
+            Ok(forgetting) => self.record_with(&next, forgetting).await,
+            Err(error) => Err(error),
+        };
+        match together {
+            Ok(Some(now)) => return Ok(now),
+            Ok(None) => tracing::info!("the recipient or the send has changed: the outcome first"),
+            Err(error) => tracing::warn!(%error, "dead addresses not forgotten with the outcome: the outcome first"),
         }
         let recorded = self.record_while_held(claimed, &next).await;
         // The next send finds them dead again.
