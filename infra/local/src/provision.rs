@@ -113,7 +113,7 @@ async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>
     }
     let described = clients.dynamodb.describe_table().table_name(&table.name).send().await;
     let described = described.map_err(|error| aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string())?;
-    let there = described.table.unwrap_or_else(|| TableDescription::builder().build());
+    let there = described.table.ok_or("is there, and not described")?;
     has_indexes(table, &there)?;
     Ok(there.latest_stream_arn)
 }

@@ -45,11 +45,11 @@ pub struct UseCase {
     pub prepare: for<'a> fn(&'a Scene) -> BoxFuture<'a, Value>,
     /// Some of what it leaves, and how many of each: see [`Effects`].
     pub leaves: &'static [(&'static str, usize)],
-    /// What may be left where its process dies at the wrong moment.
+    /// What happens where nobody can know whether a provider that takes no key has sent it.
     pub unknown: Option<Unknown>,
 }
 
-/// What is documented to be left where a process died at a moment that nobody can make up for at once.
+/// What a channel's setting makes of a send whose outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// It is sent again: told twice rather than not at all.
