@@ -108,7 +108,7 @@ pub enum HostError {
     #[error(transparent)]
     NotStarted(#[from] NotStarted),
     /// No function of the template answers HTTP.
-    #[error("template: no function answers HTTP")]
+    #[error("template.yaml defines no HTTP API function")]
     NoHttp,
     /// Demo data could not be filled in.
     #[error("demo data: {0}")]
@@ -317,6 +317,7 @@ fn read_template(options: &Options) -> Result<Template, TemplateError> {
         ("AWS::Region", REGION),
         ("AWS::AccountId", ACCOUNT),
         ("AWS::Partition", "aws"),
+        ("AWS::URLSuffix", "amazonaws.com"),
     ] {
         parameters.insert(name.to_owned(), value.to_owned());
     }

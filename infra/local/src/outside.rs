@@ -10,7 +10,9 @@ use serde_json::json;
 use crate::template::Function;
 
 /// Parameters that a deployment must give.
-pub const PARAMETERS: [(&str, &str); 5] = [
+pub const PARAMETERS: [(&str, &str); 7] = [
+    ("JwtIssuer", "https://issuer.example.com"),
+    ("JwtAudience", "belfry"),
     ("EmailFrom", "Belfry <belfry@example.com>"),
     ("EmailIdentity", "example.com"),
     ("SmsOrigination", "arn:aws:sms-voice:us-east-1:000000000000:pool/pool-belfry"),

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_sqs::types::QueueAttributeName;
 
-use crate::aws::Clients;
+use crate::aws::{ACCOUNT, Clients, REGION};
 use crate::template::{AttributeType, KeySchema, Projection, Queue, Reference, StreamView, Table, Template};
 
 /// What exists once the template is provisioned: what its references stand for.
@@ -35,6 +35,8 @@ impl Provisioned {
             Reference::QueueUrl(queue) => self.queue_urls.get(queue).cloned(),
             Reference::QueueArn(queue) => self.queue_arns.get(queue).cloned(),
             Reference::StreamArn(table) => self.stream_arns.get(table).cloned(),
+            // Secrets Manager adds six random characters, which have no use where the stack is alone.
+            Reference::SecretArn(id) => Some(format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{id}")),
             Reference::TableArn(_) | Reference::TableName(_) | Reference::QueueName(_) | Reference::Other { .. } => {
                 None
             }

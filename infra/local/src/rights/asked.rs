@@ -28,11 +28,13 @@ pub struct Asked<'a> {
 pub(super) struct Need {
     pub(super) action: String,
     pub(super) resources: Vec<String>,
+    /// What a policy's conditions can ask for besides, by its key: `ses:FromAddress`.
+    pub(super) context: BTreeMap<&'static str, String>,
 }
 
 impl Need {
     fn new(action: impl Into<String>, resource: impl Into<String>) -> Self {
-        Self { action: action.into(), resources: vec![resource.into()] }
+        Self { action: action.into(), resources: vec![resource.into()], context: BTreeMap::new() }
     }
 }
 
@@ -168,8 +170,10 @@ fn send_email(body: &[u8]) -> serde_json::Result<Vec<Need>> {
     let domains = domain.match_indices('.').map(|(dot, _)| &domain[dot + 1..]).filter(|above| above.contains('.'));
     let identities = [from, domain].into_iter().chain(domains);
     let identities = identities.map(|identity| arn("identity", identity)).collect();
-    let sender = Need { action: "ses:SendEmail".to_owned(), resources: identities };
-    let set = asked.configuration_set_name.map(|set| Need::new("ses:SendEmail", arn("configuration-set", &set)));
+    let context = BTreeMap::from([("ses:FromAddress", from.to_owned())]);
+    let sender = Need { action: "ses:SendEmail".to_owned(), resources: identities, context: context.clone() };
+    let set = asked.configuration_set_name;
+    let set = set.map(|set| Need { context, ..Need::new("ses:SendEmail", arn("configuration-set", &set)) });
     Ok(std::iter::once(sender).chain(set).collect())
 }
 

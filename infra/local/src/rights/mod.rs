@@ -19,7 +19,7 @@ pub use stand_ins::judge_stand_ins;
 
 use crate::aws::{ACCOUNT, REGION};
 use crate::provision::Provisioned;
-use crate::template::{Reference, Template};
+use crate::template::{self, Reference, Template};
 use asked::Need;
 
 /// Who may do what, and what of it was done.
@@ -47,6 +47,8 @@ struct Role {
 struct Right {
     action: String,
     resource: String,
+    /// By key, the values of which one must be the call's.
+    conditions: BTreeMap<String, Vec<String>>,
     used: AtomicBool,
 }
 
@@ -89,12 +91,19 @@ impl Door {
             if let Some(declared) = template.role(function) {
                 role.name.clone_from(&declared.logical_id);
                 for right in &declared.rights {
-                    let resource = right.resource.resolve(known).map_err(|reference| UnresolvedRight {
-                        role: declared.logical_id.clone(),
-                        action: right.action.clone(),
-                        reference: reference.clone(),
-                    })?;
-                    role.rights.push(Right { action: right.action.clone(), resource, used: AtomicBool::new(false) });
+                    let resolve = |value: &template::Value| {
+                        value.resolve(known).map_err(|reference| UnresolvedRight {
+                            role: declared.logical_id.clone(),
+                            action: right.action.clone(),
+                            reference: reference.clone(),
+                        })
+                    };
+                    let mut conditions = BTreeMap::new();
+                    for (key, values) in &right.conditions {
+                        conditions.insert(key.clone(), values.iter().map(resolve).collect::<Result<_, _>>()?);
+                    }
+                    let (action, resource) = (right.action.clone(), resolve(&right.resource)?);
+                    role.rights.push(Right { action, resource, conditions, used: AtomicBool::new(false) });
                 }
             }
             roles.insert(function.logical_id.clone(), role);
@@ -157,7 +166,12 @@ impl Role {
         let mut allowed = false;
         // All that match, not the first alone: a right that another one covers is used as much as that.
         for right in self.rights.iter().filter(|right| right.action == need.action) {
-            if need.resources.iter().any(|resource| matches(&right.resource, resource)) {
+            let is_met = |(key, values): (&String, &Vec<String>)| {
+                // A call without the key meets no condition on it.
+                need.context.get(key.as_str()).is_some_and(|value| values.contains(value))
+            };
+            let named = need.resources.iter().any(|resource| matches(&right.resource, resource));
+            if named && right.conditions.iter().all(is_met) {
                 right.used.store(true, Ordering::Relaxed);
                 allowed = true;
             }

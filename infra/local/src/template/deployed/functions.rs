@@ -10,17 +10,16 @@ const SAMCONFIG: &str = include_str!("../../../../../samconfig.toml");
 fn every_function_logs_to_a_group_of_its_own_that_forgets() {
     let mut groups = BTreeMap::new();
     each_of("AWS::Logs::LogGroup", &[("LogRetentionDays", "14")], |logical_id, group| {
-        let properties = group.need("Properties").expect("properties");
-        assert_eq!(text(&properties, "RetentionInDays"), "14", "{logical_id}");
-        groups.insert(format!("${{{logical_id}}}"), text(&properties, "LogGroupName"));
+        let properties = &group["Properties"];
+        assert_eq!(text(properties, "RetentionInDays"), "14", "{logical_id}");
+        groups.insert(format!("${{{logical_id}}}"), text(properties, "LogGroupName"));
     });
     let mut functions = 0;
     each_of("AWS::Serverless::Function", &[], |logical_id, function| {
         functions += 1;
-        let properties = function.need("Properties").expect("properties");
-        let name = text(&properties, "FunctionName");
-        let logging = properties.need("LoggingConfig").expect("a log group");
-        let group = groups.remove(&text(&logging, "LogGroup"));
+        let properties = &function["Properties"];
+        let name = text(properties, "FunctionName");
+        let group = groups.remove(&text(&properties["LoggingConfig"], "LogGroup"));
         assert_eq!(group, Some(format!("/aws/lambda/{name}")), "{logical_id}");
     });
     assert_eq!(functions, deployed(&[]).functions.len());
