@@ -209,6 +209,17 @@ Resources:
     }
 
     #[test]
+    fn a_right_keeps_the_condition_of_its_statement() {
+        let condition =
+            "Resource: \"*\", Condition: { StringEquals: { ses:FromAddress: [a@example.com, !Ref Queue] } }";
+        let template = parse(&SMALL.replacen("Resource: \"*\"", condition, 1), &[]).expect("a template");
+        let right = template.roles[0].rights.last().expect("a right");
+        let values: Vec<_> = right.conditions["ses:FromAddress"].iter().map(ToString::to_string).collect();
+        assert_eq!(values, ["a@example.com", "${Queue}"]);
+        assert!(template.roles[0].rights[0].conditions.is_empty());
+    }
+
+    #[test]
     fn what_would_be_a_right_that_nobody_checks_is_refused() {
         for (piece, replacement, problem) in [
             (
@@ -245,6 +256,11 @@ Resources:
                 "xray:PutTraceSegments",
                 "xray:*",
                 "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].Action: must name one action in full (got \"xray:*\")",
+            ),
+            (
+                "Resource: \"*\"",
+                "Resource: \"*\", Condition: { Bool: { aws:SecureTransport: \"true\" } }",
+                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].Condition.Bool: unknown field `Bool`, …",
             ),
             (
                 "Action: xray",

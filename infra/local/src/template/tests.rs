@@ -500,3 +500,77 @@ fn a_mistake_in_the_http_api_is_named_by_its_path() {
     "##;
     each_is_named("Resources.Http.Properties.DefinitionBody.", table);
 }
+
+#[test]
+fn a_variable_without_a_value_is_declared_but_not_set() {
+    let template = small();
+    let relay = &template.functions[0];
+    assert!(relay.declared.contains("NONE") && !relay.environment.contains_key("NONE"));
+    assert!(relay.declared.contains("SHARED") && relay.declared.contains("LOG"), "those of Globals too");
+    let without = SMALL.replacen("SHARED: mine", "SHARED: !Ref AWS::NoValue", 1);
+    let template = Template::parse(&without, &parameters()).expect("a template");
+    let relay = &template.functions[0];
+    assert!(relay.declared.contains("SHARED") && !relay.environment.contains_key("SHARED"));
+}
+
+#[test]
+fn an_event_source_mapping_of_its_own_is_one_of_its_function() {
+    let mapping = r"
+  Mapping:
+    Type: AWS::Lambda::EventSourceMapping
+    Condition: Toy
+    Properties: { FunctionName: !Ref Relay, EventSourceArn: !GetAtt Dead.Arn, BatchSize: 5 }
+  Dead:
+    Properties: { VisibilityTimeout: 60 }";
+    let yaml = SMALL.replacen("\n  Dead:", mapping, 1).replacen("    Properties: { QueueName: !Sub", "#", 1);
+    let read = |yaml: &str| Template::parse(yaml, &parameters());
+    let template = read(&yaml).unwrap_or_else(|error| panic!("{error}"));
+    let [_, dead] = template.functions[0].queues.as_slice() else { panic!("two mappings") };
+    assert_eq!((dead.name.as_str(), dead.queue.as_str(), dead.batch_size), ("Mapping", "Dead", 5));
+    let off = read(&yaml.replacen("Condition: Toy", "Condition: Real", 1)).expect("a template");
+    assert_eq!(off.functions[0].queues.len(), 1);
+    for (from, to, message) in [
+        ("!Ref Relay,", "!Ref Work,", "FunctionName: must refer to a function of this template (got \"${Work}\")"),
+        ("Dead.Arn, BatchSize", "Dead.Arn, Batchsize", "Batchsize: unknown field `Batchsize`, "),
+        ("!GetAtt Dead.Arn, B", "!Ref Dead, B", "EventSourceArn: must be the Arn of a queue of this template"),
+    ] {
+        let problem = read(&yaml.replacen(from, to, 1)).expect_err("a mistake").to_string();
+        assert!(problem.starts_with(&format!("Resources.Mapping.Properties.{message}")), "{problem}");
+    }
+}
+
+#[test]
+fn limits_of_routes_name_routes_that_there_are() {
+    let http =
+        |key: &str| format!("      RouteSettings: {{ {key}: {{ ThrottlingRateLimit: 5 }} }}\n      DefinitionBody:");
+    let yaml = SMALL.replacen("      DefinitionBody:", &http("GET /health"), 1);
+    assert!(Template::parse(&yaml, &parameters()).is_ok());
+    assert_eq!(
+        spoilt("      DefinitionBody:", &http("GET /helth")),
+        "Resources.Http.Properties.RouteSettings.GET /helth: there is no such route"
+    );
+    assert_eq!(
+        spoilt("AutoDeploy: true", "AutoDeploy: true, RouteSettings: { $default: {} }"),
+        "Resources.LiveStage.Properties.RouteSettings.$default: there is no such route"
+    );
+}
+
+#[test]
+fn an_integration_may_stand_at_its_route() {
+    let reference = r##"{ $ref: "#/components/x-amazon-apigateway-integrations/relay" }"##;
+    let uri = r#"!Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Relay.Arn}/invocations""#;
+    let whole = format!("{{ type: AWS_PROXY, httpMethod: POST, payloadFormatVersion: '2.0', uri: {uri} }}");
+    let read = |yaml: &str| Template::parse(yaml, &parameters());
+    let template = read(&SMALL.replace(reference, &whole)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(template.http, small().http);
+    let half = read(&SMALL.replace(reference, "{ type: AWS_PROXY }")).expect_err("a mistake").to_string();
+    assert!(half.ends_with("must have type, httpMethod, payloadFormatVersion and uri"), "{half}");
+}
+
+#[test]
+fn what_stands_around_the_properties_of_a_resource_is_checked_too() {
+    let misspelt = spoilt("Type: AWS::SQS::Queue", "Type: AWS::SQS::Queue\n    Conditon: Toy");
+    assert!(misspelt.starts_with("Resources.Work.Conditon: unknown field `Conditon`, "), "{misspelt}");
+    let unknown = spoilt("Type: AWS::SQS::Queue", "Type: AWS::SQS::Queue\n    Condition: Sometimes");
+    assert_eq!(unknown, "Resources.Work.Condition: there is no condition \"Sometimes\"");
+}
