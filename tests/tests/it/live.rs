@@ -216,6 +216,32 @@ async fn a_socket_that_its_client_closes_is_forgotten() {
     assert_eq!(push(&stack, "u-1", &json!({})).await, Pushed::default());
 }
 
+/// The route of what clients say, as far as the template has one.
+const DEFAULT_ROUTE: &str = "  LiveDefaultRoute:
+    Type: AWS::ApiGatewayV2::Route
+    Properties:
+      ApiId: !Ref LiveApi
+      RouteKey: $default
+      Target: !Sub \"integrations/${LiveIntegration}\"
+";
+
+#[tokio::test]
+async fn a_frame_without_a_route_is_answered_forbidden_and_the_socket_stays_open() {
+    let template = include_str!("../../../infra/template.yaml").replace(DEFAULT_ROUTE, "");
+    assert!(!template.contains("RouteKey: $default"));
+    let stack = Stack::with(Options { template: Some(template), ..Options::default() }).await;
+    let mut socket = connect(&stack.customer("u-1").await).await;
+    for frame in [Message::text("{\"action\": \"anything\"}"), Message::binary(vec![0, 255])] {
+        socket.send(frame).await.expect("it is sent");
+        let answer = told(&mut socket).await.expect("an answer");
+        let answer: Value = serde_json::from_str(&answer).expect("json");
+        assert_eq!(answer["message"], "Forbidden");
+        assert!(answer["connectionId"].is_string() && answer["requestId"].is_string(), "{answer}");
+    }
+    assert_eq!(push(&stack, "u-1", &json!("hello")).await.taken, 1);
+    assert_eq!(told(&mut socket).await.as_deref(), Some("\"hello\""));
+}
+
 #[tokio::test]
 async fn a_gone_socket_is_forgotten_but_not_within_its_first_ten_seconds() {
     let stack = Stack::start().await;

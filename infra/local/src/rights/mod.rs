@@ -229,6 +229,56 @@ fn matches(pattern: &str, resource: &str) -> bool {
 mod tests {
     use super::*;
 
+    const TEMPLATE: &str = r#"
+Resources:
+  Mail:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: mail } }
+    Properties: { Role: !GetAtt MailRole.Arn }
+  MailRole:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Version: "2012-10-17"
+        Statement: [{ Effect: Allow, Principal: { Service: lambda.amazonaws.com }, Action: sts:AssumeRole }]
+      Policies:
+        - PolicyName: mail
+          PolicyDocument:
+            Version: "2012-10-17"
+            Statement:
+              - Effect: Allow
+                Action: ses:SendEmail
+                Resource: "arn:aws:ses:us-east-1:000000000000:*"
+                Condition: { StringEquals: { ses:FromAddress: [b@example.com, c@example.com] } }
+              - Effect: Allow
+                Action: sqs:SendMessage
+                Resource: "*"
+                Condition: { StringEquals: { aws:SourceAccount: "000000000000" } }
+"#;
+
+    #[test]
+    fn a_mail_is_allowed_only_from_the_senders_that_the_right_names() {
+        let template = Template::parse(TEMPLATE, &Default::default()).expect("a template");
+        let door = Door::new(&template, &Provisioned::default()).expect("its rights");
+        let judge = |service: &str, target: &str, path: &str, body: &Value| {
+            let signed = format!("AWS4-HMAC-SHA256 Credential=Mail/20260101/us-east-1/{service}/aws4_request");
+            let header = |name: &str| Some(if name == "authorization" { signed.as_str() } else { target });
+            let body = body.to_string();
+            let asked = Asked::read(header, ("POST", path), body.as_bytes()).expect("a signature");
+            door.judge(&asked).map_err(|denied| denied.action)
+        };
+        let mail = |from: &str| {
+            let mail = json!({"FromEmailAddress": from, "ConfigurationSetName": "set"});
+            judge("ses", "", "/v2/email/outbound-emails", &mail)
+        };
+        assert_eq!(mail("Belfry <b@example.com>"), Ok(()));
+        assert_eq!(mail("c@example.com"), Ok(()));
+        assert_eq!(mail("d@example.com"), Err("ses:SendEmail".to_owned()));
+        // The host does not know the key, so nothing meets the condition.
+        let message = json!({"QueueUrl": "http://127.0.0.1:9/000000000000/work"});
+        assert_eq!(judge("sqs", "AmazonSQS.SendMessage", "/", &message), Err("sqs:SendMessage".to_owned()));
+    }
+
     #[test]
     fn a_pattern_names_what_its_stars_stand_for() {
         for (pattern, resource, is_named) in [
