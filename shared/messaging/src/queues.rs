@@ -76,14 +76,22 @@ struct Packed {
 }
 
 impl Queues {
-    /// The URLs of these queues, each from its own setting.
+    /// The URLs of these queues, each from its own setting. Only the queue of payments may be missing: a deployment
+    /// without payments has none, and no orders either.
     pub fn from_settings(
         client: aws_sdk_sqs::Client,
         settings: &Settings,
         queues: &BTreeSet<Queue>,
     ) -> Result<Self, BadSetting> {
-        let urls = queues.iter().map(|queue| Ok((*queue, settings.text(queue.setting())?)));
-        Ok(Self { client, urls: urls.collect::<Result<_, BadSetting>>()? })
+        let mut urls = BTreeMap::new();
+        for queue in queues {
+            match settings.text(queue.setting()) {
+                Ok(url) => drop(urls.insert(*queue, url)),
+                Err(BadSetting::Missing { .. }) if queue.is_optional() => {}
+                Err(bad) => return Err(bad),
+            }
+        }
+        Ok(Self { client, urls })
     }
 
     /// Sends every parcel and says of each, in their order, whether its queue has acknowledged it.
@@ -109,8 +117,9 @@ impl Queues {
     async fn send_batch(&self, queue: Queue, batch: Vec<Packed>) -> Vec<(usize, Result<(), SendError>)> {
         let indexes: Vec<usize> = batch.iter().map(|packed| packed.index).collect();
         let Some(url) = self.urls.get(&queue) else {
-            let refused = Err(SendError::Refused(format!("{} is not configured", queue.setting())));
-            return indexes.into_iter().map(|index| (index, refused.clone())).collect();
+            // It waits until somebody sets it: what is not sent must not count as published.
+            let unavailable = Err(SendError::Unavailable(format!("{} is not set", queue.setting())));
+            return indexes.into_iter().map(|index| (index, unavailable.clone())).collect();
         };
         let entries = batch.into_iter().map(|packed| packed.entry).collect();
         match self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await {
