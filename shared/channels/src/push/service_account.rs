@@ -40,8 +40,7 @@ pub(super) struct ServiceAccount {
     pub(super) project: String,
     client_email: String,
     key_id: Option<String>,
-    /// Boxed, because it is large, and the other providers are small.
-    key: Box<RsaKeyPair>,
+    key: RsaKeyPair,
     token_uri: String,
 }
 
@@ -69,7 +68,7 @@ impl ServiceAccount {
             return Err("is JSON whose project_id is not a project's id");
         }
         let KeyFile { client_email, private_key_id: key_id, token_uri, .. } = file;
-        Ok(Self { project, client_email, key_id, key: Box::new(key), token_uri })
+        Ok(Self { project, client_email, key_id, key, token_uri })
     }
 
     /// A JWT of the one shape that Google takes here: signing it is all that a library for JWTs would be needed for.
@@ -125,7 +124,8 @@ struct Claims<'a> {
 
 /// The account's access token, fetched by one at a time.
 pub(super) struct AccessTokens {
-    account: Secret<ServiceAccount>,
+    /// Boxed, because it is large, and the other providers are small.
+    account: Box<Secret<ServiceAccount>>,
     client: Client,
     cached: Mutex<Option<Cached>>,
 }
@@ -165,7 +165,7 @@ impl AccessTokens {
     ) -> Result<Self, BadSetting> {
         let parse = move |text: &str| ServiceAccount::parse(text, project.as_deref());
         let account = Secret::from_settings(settings, aws, SECRET, parse)?;
-        Ok(Self { account, client, cached: Mutex::new(None) })
+        Ok(Self { account: Box::new(account), client, cached: Mutex::new(None) })
     }
 
     /// A token, from memory or from Google, before the deadline.

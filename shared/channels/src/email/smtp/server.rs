@@ -23,7 +23,7 @@ pub(super) enum Servers {
     /// It asks nobody who they are.
     Open(Arc<Server>),
     /// It wants a name and a password.
-    WithLogin(Secret<Server>),
+    WithLogin(Box<Secret<Server>>),
 }
 
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl Servers {
             (None, Some(server)) => Ok(Self::Open(Arc::new(server))),
             (Some(_), server) => {
                 let parse = move |text: &str| with_login(text, server.as_ref(), root.as_ref());
-                Secret::from_settings(settings, aws, SECRET, parse).map(Self::WithLogin)
+                Secret::from_settings(settings, aws, SECRET, parse).map(Box::new).map(Self::WithLogin)
             }
         }
     }
