@@ -18,11 +18,12 @@ pub struct Environments {
 }
 
 impl Environments {
-    /// With nothing in it yet.
-    pub fn new(endpoints: &Endpoints) -> Self {
+    /// With nothing in it yet. Secrets Manager answers at `secrets`.
+    pub fn new(endpoints: &Endpoints, secrets: &str) -> Self {
         let platform = [
             ("AWS_ENDPOINT_URL_DYNAMODB", endpoints.dynamodb.as_str()),
             ("AWS_ENDPOINT_URL_SQS", &endpoints.sqs),
+            ("AWS_ENDPOINT_URL_SECRETS_MANAGER", secrets),
             ("AWS_REGION", REGION),
             ("AWS_ACCESS_KEY_ID", "local"),
             ("AWS_SECRET_ACCESS_KEY", "local"),

@@ -88,7 +88,7 @@ pub fn start(
         "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
         "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
         "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
-        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics)),
+        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
         "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
         "dead-letters" => behind_events!(dead_letters::DeadLetters::new(&settings, ledger, sqs, metrics)),
         "live" => behind_events!(live::Live::new(&settings, ledger)),

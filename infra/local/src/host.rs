@@ -145,7 +145,7 @@ impl Host {
             }
         };
         let clients = Clients::new(&endpoints).await;
-        let provisioned = provision(&template, &clients).await?;
+        let provisioned = provision(&template, &clients).await?.with_secrets(outside::created_secrets(&options.stack));
         let checkpoints = match engine {
             Some(_) => Checkpoints::in_memory(),
             None => {
@@ -156,6 +156,9 @@ impl Host {
         let providers = Providers::new();
         let providers_listener = listen(0).await?;
         let providers_url = format!("http://{}", local_address(&providers_listener, 0)?);
+        // Whoever has another FCM has its access tokens from there.
+        let fcm = options.settings.get("BELFRY_FCM_URL").filter(|url| !url.is_empty());
+        outside::create_secrets(&providers, &options.stack, fcm.unwrap_or(&providers_url));
 
         let door = Door::new(&template, &provisioned)?;
         let judged = door.http_client();
@@ -174,7 +177,7 @@ impl Host {
         let outside = Outside::new(&url, &providers_url);
         let http = template.http.clone().ok_or(HostError::NoHttp)?;
         let mut api = None;
-        let mut environments = Environments::new(&endpoints);
+        let mut environments = Environments::new(&endpoints, &providers_url);
         for function in &template.functions {
             let mut settings = live_gateway::settings(function, template.sockets.as_ref(), &address);
             settings.extend(outside.settings(function));
@@ -182,7 +185,7 @@ impl Host {
             let environment =
                 template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;
             environments.add(function, &environment);
-            let own = clients.of_function(&function.logical_id, &endpoints, &judged);
+            let own = clients.of_function(&function.logical_id, &endpoints, &providers_url, &judged);
             match functions::start(function, environment, &own, &starting.activity, &metrics)? {
                 Started::Http(router) if function.logical_id == http.function => api = Some(router),
                 Started::Http(_) => {}
@@ -322,10 +325,10 @@ fn read_template(options: &Options) -> Result<Template, TemplateError> {
         parameters.insert(name.to_owned(), value.to_owned());
     }
     let template = options.template.as_deref().unwrap_or(TEMPLATE);
-    for (name, value) in outside::PARAMETERS {
+    for (name, value) in outside::parameters(&options.stack) {
         // A template of somebody's own need not have it.
         if template.contains(&format!("\n  {name}:\n")) {
-            parameters.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+            parameters.entry(name).or_insert(value);
         }
     }
     Template::parse(template, &parameters)

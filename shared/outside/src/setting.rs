@@ -24,18 +24,9 @@ pub fn connect_limit(limit: Duration) -> Duration {
     (limit / 2).min(Duration::from_secs(3))
 }
 
-/// A text that may be left out, but must not be empty.
-pub fn optional(settings: &Settings, name: &str) -> Result<Option<String>, BadSetting> {
-    match settings.text(name) {
-        Ok(text) => Ok(Some(text)),
-        Err(BadSetting::Missing { .. }) => Ok(None),
-        Err(wrong) => Err(wrong),
-    }
-}
-
 /// Where a provider answers, if that is set: https, or http on the loopback.
 pub fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, BadSetting> {
-    let Some(text) = optional(settings, name)? else { return Ok(None) };
+    let Some(text) = settings.optional(name) else { return Ok(None) };
     match Url::parse(&text) {
         Ok(url) if is_safe(&url) => Ok(Some(url)),
         _ => Err(wrong(name, "an https URL, or an http URL of the loopback", text)),

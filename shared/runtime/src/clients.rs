@@ -180,6 +180,16 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_endpoint_is_not_set() {
+        let empty = [("AWS_ENDPOINT_URL_SES_V2", ""), ("AWS_ENDPOINT_URL", ""), ("AWS_USE_FIPS_ENDPOINT", "")];
+        let aws = configured(&[OF_LAMBDA.as_slice(), &empty].concat()).expect("configuration");
+        assert_eq!((aws.endpoint_url(), aws.use_fips()), (None, Some(false)));
+        let key = ServiceConfigKey::builder().service_id("SES v2").profile("endpoint_url").env("AWS_ENDPOINT_URL");
+        let found = aws.service_config().and_then(|config| config.load_config(key.build().expect("a key")));
+        assert_eq!(found, None);
+    }
+
+    #[test]
     fn only_known_roots_can_be_asked_for() {
         for roots in ["amazon", "system"] {
             assert!(http_client(&settings(&[("BELFRY_TLS_ROOTS", roots)]), Pool::None).is_ok());

@@ -33,6 +33,7 @@ mod rights;
 mod saga_interleavings;
 mod saga_protocol;
 mod schemas;
+mod secrets;
 mod sends;
 mod sends_given_up;
 mod sends_uncertain;

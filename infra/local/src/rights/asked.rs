@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use providers::Secrets;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -60,6 +61,7 @@ impl<'a> Asked<'a> {
             "sqs" => sqs(operation, self.body),
             "ses" if (self.method, self.path) == ("POST", "/v2/email/outbound-emails") => send_email(self.body),
             "sms-voice" => sms(operation, self.body),
+            "secretsmanager" => secrets(operation, self.body),
             "execute-api" => {
                 let (method, path) = (self.method, self.path);
                 let resource = format!("arn:aws:execute-api:{REGION}:{ACCOUNT}:{sockets}/{method}{path}");
@@ -188,6 +190,18 @@ fn sms(operation: &str, body: &[u8]) -> serde_json::Result<Vec<Need>> {
     Ok(vec![Need::new(format!("sms-voice:{operation}"), asked.origination_identity)])
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SecretsManager {
+    secret_id: String,
+}
+
+fn secrets(operation: &str, body: &[u8]) -> serde_json::Result<Vec<Need>> {
+    let SecretsManager { secret_id } = serde_json::from_slice(body)?;
+    let arn = if secret_id.starts_with("arn:") { secret_id } else { Secrets::arn(&secret_id) };
+    Ok(vec![Need::new(format!("secretsmanager:{operation}"), arn)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,6 +284,15 @@ mod tests {
         let identities = ["identity/b@news.example.com", "identity/news.example.com", "identity/example.com"];
         let action = || "ses:SendEmail".to_owned();
         assert_eq!(found, [(action(), vec![arn("configuration-set/set")]), (action(), identities.map(arn).into())]);
+    }
+
+    #[test]
+    fn a_secret_is_asked_for_by_its_arn_or_by_its_name() {
+        let arn = "arn:aws:secretsmanager:us-east-1:000000000000:secret:belfry-payment";
+        for id in [arn, "belfry-payment"] {
+            let found = one("secretsmanager", "secretsmanager.GetSecretValue", &json!({"SecretId": id}));
+            assert_eq!(found, ("secretsmanager:GetSecretValue".to_owned(), arn.to_owned()));
+        }
     }
 
     #[test]

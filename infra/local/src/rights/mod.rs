@@ -78,10 +78,10 @@ impl Door {
             // By name: requests name neither region nor account, and engines have words of their own for them.
             Reference::TableArn(id) => Some(table_arn(&template.table(id)?.name)),
             Reference::QueueArn(id) => Some(queue_arn(&template.queue(id)?.name)),
-            Reference::Other { resource, attribute: None } => match sockets? {
-                api if api.logical_id == *resource => Some(api.logical_id.clone()),
-                api if api.stage_id == *resource => Some(api.stage.clone()),
-                _ => None,
+            Reference::Other { resource, attribute: None } => match sockets {
+                Some(api) if api.logical_id == *resource => Some(api.logical_id.clone()),
+                Some(api) if api.stage_id == *resource => Some(api.stage.clone()),
+                _ => provisioned.locate(reference),
             },
             created => provisioned.locate(created),
         };
@@ -196,7 +196,7 @@ impl Denied {
     /// Services that have one path for all operations answer 400 to everything that is wrong, the others 403.
     fn status(&self) -> u16 {
         let of_service = |service: &str| self.action.split(':').next() == Some(service);
-        if ["dynamodb", "sqs", "sms-voice"].into_iter().any(of_service) { 400 } else { 403 }
+        if ["dynamodb", "secretsmanager", "sms-voice", "sqs"].into_iter().any(of_service) { 400 } else { 403 }
     }
 
     /// AWS's answer in its JSON protocols.

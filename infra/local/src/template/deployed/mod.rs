@@ -24,8 +24,9 @@ fn parameters(otherwise: &[(&str, &str)]) -> BTreeMap<String, String> {
         ("AWS::Partition", "aws"),
         ("AWS::URLSuffix", "amazonaws.com"),
     ];
-    let said = pseudo.iter().chain(&crate::outside::PARAMETERS).chain(otherwise);
-    said.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    let mut said = crate::outside::parameters("stack");
+    said.extend(pseudo.iter().chain(otherwise).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    said
 }
 
 /// The template as the local host reads it.
