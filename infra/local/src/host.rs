@@ -33,6 +33,10 @@ use crate::template::{Function, Template, TemplateError, UnresolvedVariable};
 /// The template that is deployed, part of the binary: `cargo run` works from anywhere.
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
+/// The stack's name by default. It is no deployed stack's default name: a function that reached AWS by mistake would find
+/// none of these tables there.
+pub const STACK: &str = "belfry-local";
+
 /// How to start.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -58,7 +62,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             port: 3000,
-            stack: "belfry".to_owned(),
+            stack: STACK.to_owned(),
             template: None,
             parameters: BTreeMap::new(),
             settings: BTreeMap::new(),

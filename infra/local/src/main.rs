@@ -23,7 +23,7 @@ struct Arguments {
     #[arg(long)]
     demo: bool,
     /// The stack's name, which the names of tables and queues begin with.
-    #[arg(long, default_value = "belfry")]
+    #[arg(long, default_value = local::STACK)]
     stack: String,
     /// Another template than the one that is deployed.
     #[arg(long)]

@@ -76,7 +76,7 @@ async fn idle_gives_up_when_it_is_told_to() {
 async fn a_functions_environment_is_told_to_whoever_runs_its_binary() {
     let stack = Stack::start().await;
     let one = stack.call(Method::GET, "/local/environment?function=SweepFunction", None).await;
-    assert!(one.text.contains("BELFRY_EVENTS_TABLE='belfry-events'\n"), "{}", one.text);
+    assert!(one.text.contains("BELFRY_EVENTS_TABLE='belfry-local-events'\n"), "{}", one.text);
     let all = stack.call(Method::GET, "/local/environment", None).await.json();
     let variables = all["SweepFunction"].as_object().expect("variables");
     assert_eq!(one.text.lines().count(), variables.len());
