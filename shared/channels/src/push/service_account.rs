@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use outside::{is_safe, wrong_secret};
+use outside::{may_call, wrong_secret};
 use reqwest::{Client, Url};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
@@ -56,7 +56,7 @@ impl ServiceAccount {
         let file: KeyFile = serde_json::from_str(&settings.text(SERVICE_ACCOUNT)?)
             .map_err(|_| wrong("JSON with client_email, private_key and token_uri"))?;
         let key = rsa_key(&file.private_key).ok_or_else(|| wrong("JSON with an RSA key in PEM as its private_key"))?;
-        if !Url::parse(&file.token_uri).is_ok_and(|url| is_safe(&url)) {
+        if !Url::parse(&file.token_uri).is_ok_and(|url| may_call(settings, &url)) {
             return Err(wrong("JSON with an https URL as its token_uri"));
         }
         let KeyFile { project_id, client_email, private_key_id: key_id, token_uri, .. } = file;

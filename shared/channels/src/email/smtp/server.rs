@@ -4,7 +4,7 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, TlsParameters};
 use outside::{is_loopback, optional, wrong, wrong_secret};
 use reqwest::Url;
-use runtime::{BadSetting, Settings};
+use runtime::{BadSetting, Settings, is_local_host};
 
 const URL: &str = "BELFRY_SMTP_URL";
 const USERNAME: &str = "BELFRY_SMTP_USERNAME";
@@ -36,11 +36,16 @@ impl Server {
         let url = Url::parse(&text).ok().filter(|url| url.username().is_empty() && url.password().is_none());
         let Some(url) = url else { return Err(wrong_secret(URL, SHAPE)) };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong(URL, SHAPE, &text))?;
+        if settings.in_sam_local() && !is_local_host(host) {
+            let state = format!("a URL of {host}, which is not on this machine");
+            return Err(BadSetting::NotLocal { name: URL.to_owned(), state });
+        }
+        let is_plain = is_loopback(host) || settings.in_sam_local();
         let tls = || protected(host, settings);
         let (security, usual_port) = match (url.scheme(), url.query()) {
             ("smtps", None) => (Security::Tls(tls()?), 465),
             ("smtp", None) => (Security::StartTls(tls()?), 587),
-            ("smtp", Some("tls=none")) if is_loopback(host) => (Security::None, 25),
+            ("smtp", Some("tls=none")) if is_plain => (Security::None, 25),
             _ => return Err(wrong(URL, SHAPE, text)),
         };
         let port = url.port().unwrap_or(usual_port);
@@ -96,6 +101,14 @@ mod tests {
         for url in ["smtp://mail.example.com?tls=none", "smtp://10.0.0.1?tls=none", "smtp://h?tls=maybe", "http://h"] {
             assert!(server(&[(URL, url)]).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn no_mail_leaves_a_container_of_sam_local() {
+        let in_sam_local = |url| server(&[(URL, url), ("AWS_SAM_LOCAL", "true")]);
+        assert!(in_sam_local("smtp://host.docker.internal:1025?tls=none").is_ok());
+        let problem = in_sam_local("smtps://mail.example.com").err().expect("elsewhere").to_string();
+        assert!(problem.contains("cargo run -- --containers"), "{problem}");
     }
 
     #[test]
