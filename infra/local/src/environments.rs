@@ -7,6 +7,22 @@ use serde::Serialize;
 use crate::aws::{Endpoints, REGION};
 use crate::template::Function;
 
+/// Endpoints that the template declares for every function, without a value: nothing of them is deployed, but `sam local`
+/// hands a container only what is declared.
+pub const ENDPOINTS: [&str; 8] = [
+    "AWS_ENDPOINT_URL_DYNAMODB",
+    "AWS_ENDPOINT_URL_SQS",
+    "AWS_ENDPOINT_URL_SECRETS_MANAGER",
+    "BELFRY_SES_ENDPOINT_URL",
+    "BELFRY_SMS_ENDPOINT_URL",
+    "BELFRY_FCM_URL",
+    "BELFRY_PAYMENT_URL",
+    "BELFRY_SLACK_ENDPOINT_URL",
+];
+
+/// What people open, on this machine and not in a container.
+const FOR_PEOPLE: [&str; 2] = ["BELFRY_PUBLIC_URL", "BELFRY_LIVE_URL"];
+
 /// The variables of each function, by its logical id.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
@@ -47,5 +63,45 @@ impl Environments {
     /// The functions' names, for people.
     pub fn names(&self) -> String {
         self.functions.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the functions are told in containers of this machine: of what the template declares, with the loopback under
+    /// the name that it has there.
+    pub fn in_containers(&self, functions: &[Function]) -> BTreeMap<String, BTreeMap<String, String>> {
+        let of_function = |function: &Function| {
+            let declared = |name: &str| ENDPOINTS.contains(&name) || function.environment.contains_key(name);
+            let told = self.functions.get(&function.logical_id).into_iter().flatten();
+            let told = told.filter(|(name, _)| declared(name)).map(|(name, value)| {
+                let value = if FOR_PEOPLE.contains(&name.as_str()) { value.clone() } else { from_a_container(value) };
+                (name.clone(), value)
+            });
+            (function.logical_id.clone(), told.collect())
+        };
+        functions.iter().map(of_function).collect()
+    }
+}
+
+/// A text whose URLs of the loopback are those of the machine that a container runs on.
+fn from_a_container(text: &str) -> String {
+    let loopback = ["://127.0.0.1:", "://localhost:", "://[::1]:"];
+    loopback.into_iter().fold(text.to_owned(), |text, loopback| text.replace(loopback, "://host.docker.internal:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_the_loopback_are_the_machines_in_a_container() {
+        for (here, there) in [
+            ("http://127.0.0.1:1", "http://host.docker.internal:1"),
+            ("http://localhost:1/a", "http://host.docker.internal:1/a"),
+            ("http://[::1]:1/a", "http://host.docker.internal:1/a"),
+            (r#"{"token_uri":"http://127.0.0.1:1/token"}"#, r#"{"token_uri":"http://host.docker.internal:1/token"}"#),
+            ("https://api.example.com:1", "https://api.example.com:1"),
+            ("127.0.0.1", "127.0.0.1"),
+        ] {
+            assert_eq!(from_a_container(here), there);
+        }
     }
 }
