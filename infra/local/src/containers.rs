@@ -8,12 +8,23 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, HOST};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 /// The bridge that Docker makes when it starts.
 const BRIDGE: &str = "docker0";
 /// Where the functions' environments are written, from the root of the workspace.
 const ENVIRONMENT: &str = "target/environment.json";
+
+/// What Docker calls the machine that a container runs on.
+const MACHINE: &str = "host.docker.internal";
+/// No stand-in says more.
+const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
 
 /// How containers are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +86,30 @@ impl Containers {
     }
 }
 
+/// A text whose URLs of the loopback are those of the machine that a container runs on.
+pub(crate) fn from_a_container(text: &str) -> String {
+    let loopback = ["://127.0.0.1:", "://localhost:", "://[::1]:"];
+    loopback.into_iter().fold(text.to_owned(), |text, loopback| text.replace(loopback, &format!("://{MACHINE}:")))
+}
+
+/// Answers a container with URLs that it can reach: some of what the stand-ins say has more of their own URLs in it.
+pub(crate) async fn answer_containers(request: Request, next: Next) -> Response {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let is_container = host.split(':').next() == Some(MACHINE);
+    let response = next.run(request).await;
+    if !is_container {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(body) = to_bytes(body, LARGEST_ANSWER).await else { return StatusCode::BAD_GATEWAY.into_response() };
+    parts.headers.remove(CONTENT_LENGTH);
+    let body = match std::str::from_utf8(&body) {
+        Ok(text) => Body::from(from_a_container(text)),
+        Err(_) => Body::from(body),
+    };
+    Response::from_parts(parts, body)
+}
+
 /// The nearest folder above that has a lock file of cargo's, or else this one.
 fn workspace(folder: &Path) -> &Path {
     folder.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(folder)
@@ -121,6 +156,11 @@ fn bridge_address(routes: &str, trie: &str) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
     use super::*;
 
     #[cfg(target_os = "linux")]
@@ -137,6 +177,38 @@ mod tests {
         assert_eq!(bridge_address(&routes.replace("docker0", "br-1"), trie), None);
         assert_eq!(bridge_address(routes, &trie.replace("172.17.0.1\n", "172.18.0.1\n")), None);
         assert_eq!(bridge_address("docker0 zz", "|-- \n/32 host LOCAL"), None);
+    }
+
+    #[test]
+    fn urls_of_the_loopback_are_the_machines_in_a_container() {
+        for (here, there) in [
+            ("http://127.0.0.1:1", "http://host.docker.internal:1"),
+            ("http://localhost:1/a", "http://host.docker.internal:1/a"),
+            ("http://[::1]:1/a", "http://host.docker.internal:1/a"),
+            (r#"{"token_uri":"http://127.0.0.1:1/token"}"#, r#"{"token_uri":"http://host.docker.internal:1/token"}"#),
+            ("https://api.example.com:1", "https://api.example.com:1"),
+            ("127.0.0.1", "127.0.0.1"),
+        ] {
+            assert_eq!(from_a_container(here), there);
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_container_is_answered_with_the_machines_name() {
+        let said = r#"{"SecretString":"{\"token_uri\":\"http://127.0.0.1:1/token\"}"}"#;
+        let headers = [("content-length", said.len().to_string())];
+        let routes = Router::new().route("/", get(move || async move { (headers, said) }));
+        let routes = routes.layer(from_fn(answer_containers));
+        for (host, expected) in [
+            ("127.0.0.1:1", said.to_owned()),
+            ("host.docker.internal:1", said.replace("127.0.0.1", "host.docker.internal")),
+        ] {
+            let request = Request::get("/").header("host", host).body(Body::empty()).expect("a request");
+            let answer = routes.clone().oneshot(request).await.expect("an answer");
+            let length = answer.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+            assert!(length.is_none_or(|length: usize| length == expected.len()), "{host}: {length:?}");
+            assert_eq!(to_bytes(answer.into_body(), 1000).await.expect("a body"), expected, "{host}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::aws::{Endpoints, REGION};
+use crate::containers::from_a_container;
 use crate::template::Function;
 
 /// Endpoints that the template declares for every function, without a value: nothing of them is deployed, but `sam local`
@@ -78,30 +79,5 @@ impl Environments {
             (function.logical_id.clone(), told.collect())
         };
         functions.iter().map(of_function).collect()
-    }
-}
-
-/// A text whose URLs of the loopback are those of the machine that a container runs on.
-fn from_a_container(text: &str) -> String {
-    let loopback = ["://127.0.0.1:", "://localhost:", "://[::1]:"];
-    loopback.into_iter().fold(text.to_owned(), |text, loopback| text.replace(loopback, "://host.docker.internal:"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_of_the_loopback_are_the_machines_in_a_container() {
-        for (here, there) in [
-            ("http://127.0.0.1:1", "http://host.docker.internal:1"),
-            ("http://localhost:1/a", "http://host.docker.internal:1/a"),
-            ("http://[::1]:1/a", "http://host.docker.internal:1/a"),
-            (r#"{"token_uri":"http://127.0.0.1:1/token"}"#, r#"{"token_uri":"http://host.docker.internal:1/token"}"#),
-            ("https://api.example.com:1", "https://api.example.com:1"),
-            ("127.0.0.1", "127.0.0.1"),
-        ] {
-            assert_eq!(from_a_container(here), there);
-        }
     }
 }

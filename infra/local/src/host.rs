@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::activity::Activity;
 use crate::aws::{ACCOUNT, Clients, Endpoints, REGION};
 use crate::console;
-use crate::containers::Containers;
+use crate::containers::{Containers, answer_containers};
 use crate::deliveries::Deliveries;
 use crate::demo;
 use crate::environments::Environments;
@@ -275,6 +275,7 @@ impl Host {
             .merge(sockets.map_or_else(Router::new, LiveGateway::routes))
             .fallback_service(api);
         let stand_ins = providers.router().layer(middleware::from_fn_with_state(door.clone(), judge_stand_ins));
+        let stand_ins = stand_ins.layer(middleware::from_fn(answer_containers));
         for (listeners, routes) in [(providers_listeners, stand_ins), (listeners, routes)] {
             for listener in listeners {
                 let served = axum::serve(listener, routes.clone());
