@@ -171,7 +171,7 @@ async fn invoke(State(local): Shared, body: Body<Invoke>) -> Result<Json<Value>,
 
 async fn endpoints(State(local): Shared) -> Json<Value> {
     let Endpoints { dynamodb, sqs } = &local.endpoints;
-    Json(json!({"dynamodb": dynamodb, "sqs": sqs, "providers": local.providers_url}))
+    Json(json!({"dynamodb": dynamodb, "sqs": sqs, "providers": local.providers_url, "stack": local.stack}))
 }
 
 #[derive(Debug, Deserialize)]

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_sqs::types::QueueAttributeName;
 
-use crate::aws::{ACCOUNT, Clients, REGION};
+use crate::aws::Clients;
 use crate::template::{AttributeType, KeySchema, Projection, Queue, Reference, StreamView, Table, Template};
 
 /// What exists once the template is provisioned: what its references stand for.

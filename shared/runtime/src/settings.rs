@@ -7,6 +7,8 @@ use std::time::Duration;
 use domain::backoff::Backoff;
 use domain::webhook::WebhookHosts;
 
+use crate::sam_local::AWS_SAM_LOCAL;
+
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Where a function's settings come from: its environment, or, on a laptop, the template's entry for it.
@@ -16,7 +18,7 @@ pub struct Settings {
 }
 
 /// A setting is missing or wrong.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSetting {
     /// It has no default and is not set.
     #[error("{name} is not set")]
@@ -34,12 +36,30 @@ pub enum BadSetting {
         /// What it is.
         value: String,
     },
+    /// It would send a function that runs in a container of `sam local` elsewhere than to the local stack.
+    #[error(
+        "AWS_SAM_LOCAL is set but {name} is {state}: start the local stack with \"cargo run -- --containers\" and pass \
+         --env-vars target/environment.json"
+    )]
+    NotLocal {
+        /// The variable.
+        name: String,
+        /// How it is set, or that it is not.
+        state: String,
+    },
+}
+
+/// The message: what `main` returns is printed in this way.
+impl std::fmt::Debug for BadSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl Settings {
     /// The process's own environment.
     pub fn from_env() -> Self {
-        std::env::vars().filter(|(name, _)| name.starts_with("BELFRY_")).collect()
+        std::env::vars().filter(|(name, _)| name.starts_with("BELFRY_") || name == AWS_SAM_LOCAL).collect()
     }
 
     /// What a variable is set to. Empty text means that it is not set.

@@ -7,6 +7,7 @@ mod authorisation;
 mod bad_input;
 mod broken_calls;
 mod consumers;
+mod containers;
 mod costs;
 mod dead_letters;
 mod entitlements;

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_types::SdkConfig;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use outside::is_safe;
+use outside::may_call;
 use reqwest::{Client, Url};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
@@ -55,11 +55,11 @@ struct KeyFile {
 
 impl ServiceAccount {
     /// Reads a key file. The project is the one that is set, or the account's own.
-    pub(super) fn parse(text: &str, project: Option<&str>) -> Result<Self, &'static str> {
+    pub(super) fn parse(settings: &Settings, text: &str, project: Option<&str>) -> Result<Self, &'static str> {
         let file: KeyFile =
             serde_json::from_str(text).map_err(|_| "is not JSON with client_email, private_key and token_uri")?;
         let key = rsa_key(&file.private_key).ok_or("is JSON whose private_key is not an RSA key in PEM")?;
-        if !Url::parse(&file.token_uri).is_ok_and(|url| is_safe(&url)) {
+        if !Url::parse(&file.token_uri).is_ok_and(|url| may_call(settings, &url)) {
             return Err("is JSON whose token_uri is not an https URL");
         }
         let project = project.map(str::to_owned).or(file.project_id);
@@ -163,7 +163,8 @@ impl AccessTokens {
         project: Option<String>,
         client: Client,
     ) -> Result<Self, BadSetting> {
-        let parse = move |text: &str| ServiceAccount::parse(text, project.as_deref());
+        let own = settings.clone();
+        let parse = move |text: &str| ServiceAccount::parse(&own, text, project.as_deref());
         let account = Secret::from_settings(settings, aws, SECRET, parse)?;
         Ok(Self { account: Box::new(account), client, cached: Mutex::new(None) })
     }

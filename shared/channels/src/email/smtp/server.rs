@@ -8,7 +8,7 @@ use lettre::transport::smtp::client::{Certificate, TlsParameters};
 use outside::{is_loopback, wrong, wrong_secret};
 use reqwest::Url;
 use runtime::secrets::Unavailable;
-use runtime::{BadSetting, Secret, Settings};
+use runtime::{BadSetting, Secret, Settings, is_local_host};
 use serde::Deserialize;
 
 const URL: &str = "BELFRY_SMTP_URL";
@@ -54,12 +54,13 @@ struct Login {
 impl Servers {
     pub(super) fn from_settings(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let root = root_certificate(settings)?;
-        let server = settings.optional(URL).map(|url| Server::at(&url, root.as_ref())).transpose()?;
+        let server = settings.optional(URL).map(|url| Server::at(settings, &url, root.as_ref())).transpose()?;
         match (settings.optional(SECRET), server) {
             (None, None) => Err(BadSetting::Missing { name: URL.to_owned() }),
             (None, Some(server)) => Ok(Self::Open(Arc::new(server))),
             (Some(_), server) => {
-                let parse = move |text: &str| with_login(text, server.as_ref(), root.as_ref());
+                let own = settings.clone();
+                let parse = move |text: &str| with_login(&own, text, server.as_ref(), root.as_ref());
                 Secret::from_settings(settings, aws, SECRET, parse).map(Box::new).map(Self::WithLogin)
             }
         }
@@ -82,15 +83,20 @@ impl Servers {
 }
 
 impl Server {
-    fn at(text: &str, root: Option<&Certificate>) -> Result<Self, BadSetting> {
+    fn at(settings: &Settings, text: &str, root: Option<&Certificate>) -> Result<Self, BadSetting> {
         let url = Url::parse(text).ok().filter(|url| url.username().is_empty() && url.password().is_none());
         let Some(url) = url else { return Err(wrong_secret(URL, SHAPE)) };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong(URL, SHAPE, text))?;
+        if settings.in_sam_local() && !is_local_host(host) {
+            let state = format!("a URL of {host}, which is not on this machine");
+            return Err(BadSetting::NotLocal { name: URL.to_owned(), state });
+        }
+        let is_plain = is_loopback(host) || settings.in_sam_local();
         let tls = || protected(host, root);
         let (security, usual_port) = match (url.scheme(), url.query()) {
             ("smtps", None) => (Security::Tls(tls()?), 465),
             ("smtp", None) => (Security::StartTls(tls()?), 587),
-            ("smtp", Some("tls=none")) if is_loopback(host) => (Security::None, 25),
+            ("smtp", Some("tls=none")) if is_plain => (Security::None, 25),
             _ => return Err(wrong(URL, SHAPE, text)),
         };
         let port = url.port().unwrap_or(usual_port);
@@ -99,12 +105,17 @@ impl Server {
 }
 
 /// The secret: who we are to the server, and where it is if no setting says so.
-fn with_login(text: &str, set: Option<&Server>, root: Option<&Certificate>) -> Result<Server, &'static str> {
+fn with_login(
+    settings: &Settings,
+    text: &str,
+    set: Option<&Server>,
+    root: Option<&Certificate>,
+) -> Result<Server, &'static str> {
     let login: Login = serde_json::from_str(text).map_err(|_| "is not JSON with username and password")?;
     let server = match (set, login.url) {
         (Some(server), _) => server.clone(),
         (None, Some(url)) => {
-            Server::at(&url, root).map_err(|_| "is JSON whose url is neither smtps://host nor smtp://host")?
+            Server::at(settings, &url, root).map_err(|_| "is JSON whose url is neither smtps://host nor smtp://host")?
         }
         (None, None) => return Err("has no url, and BELFRY_SMTP_URL is not set"),
     };
@@ -136,7 +147,7 @@ mod tests {
     use super::*;
 
     fn server(url: &str) -> Result<Server, BadSetting> {
-        Server::at(url, None)
+        Server::at(&Settings::from_iter([]), url, None)
     }
 
     fn servers(settings: &[(&str, &str)]) -> Result<Servers, BadSetting> {
@@ -162,6 +173,14 @@ mod tests {
     }
 
     #[test]
+    fn no_mail_leaves_a_container_of_sam_local() {
+        let in_sam_local = |url| servers(&[(URL, url), ("AWS_SAM_LOCAL", "true")]);
+        assert!(in_sam_local("smtp://host.docker.internal:1025?tls=none").is_ok());
+        let problem = in_sam_local("smtps://mail.example.com").err().expect("elsewhere").to_string();
+        assert!(problem.contains("cargo run -- --containers"), "{problem}");
+    }
+
+    #[test]
     fn a_password_is_not_shown_when_a_url_is_wrong() {
         let problem = server("smtps://ada:secret@mail.example.com").err().expect("wrong");
         assert!(!problem.to_string().contains("secret@"), "{problem}");
@@ -177,13 +196,16 @@ mod tests {
 
     #[test]
     fn the_url_of_a_secret_is_used_where_none_is_set() {
+        let none = Settings::from_iter([]);
         let text = r#"{"username": "u", "password": "p", "url": "smtps://of-the-secret.example.com"}"#;
         let set = server("smtp://set.example.com").expect("a server");
-        assert_eq!(with_login(text, Some(&set), None).map(|server| server.host), Ok("set.example.com".to_owned()));
-        assert_eq!(with_login(text, None, None).map(|server| server.host), Ok("of-the-secret.example.com".to_owned()));
-        let nowhere = with_login(r#"{"username": "u", "password": "p"}"#, None, None).err();
+        let host = |set: Option<&Server>| with_login(&none, text, set, None).map(|server| server.host);
+        assert_eq!(host(Some(&set)), Ok("set.example.com".to_owned()));
+        assert_eq!(host(None), Ok("of-the-secret.example.com".to_owned()));
+        let nowhere = with_login(&none, r#"{"username": "u", "password": "p"}"#, None, None).err();
         assert_eq!(nowhere, Some("has no url, and BELFRY_SMTP_URL is not set"));
-        assert_eq!(with_login("password", Some(&set), None).err(), Some("is not JSON with username and password"));
+        let not_json = with_login(&none, "password", Some(&set), None).err();
+        assert_eq!(not_json, Some("is not JSON with username and password"));
     }
 
     #[test]
