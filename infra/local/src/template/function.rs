@@ -2,8 +2,8 @@
 
 use super::error::TemplateError;
 use super::mapping::{Event, QueueMapping, ScheduleMapping, StreamMapping};
-use super::typed::{Ignored, Text, Whole, typed};
-use super::value::{Reference, Value};
+use super::typed::{Text, Whole, properties, role_arn, typed};
+use super::value::Value;
 use super::{Resource, Template};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,63 +45,28 @@ struct BuildProperties {
     binary: Text,
 }
 
-/// Of a function, and of `Globals.Function`. `Policies` is missing: the template does not show what SAM makes of it.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(super) struct Properties {
-    environment: Option<Environment>,
-    events: Option<Mapping>,
-    role: Option<RoleArn>,
-    timeout: Option<Whole<1, 900>>,
+properties! {
+    /// Of a function, and of `Globals.Function`. `Policies` is missing: the template does not show what SAM makes of it.
+    #[derive(Default)]
+    struct Properties {
+        environment: Option<Environment>,
+        events: Option<Mapping>,
+        #[serde(default, deserialize_with = "role_arn")]
+        role: Option<String>,
+        timeout: Option<Whole<1, 900>>,
+    }
     // Packaging, networks and size: the local host runs the handler within its own process.
-    _architectures: Ignored,
-    _auto_publish_alias: Ignored,
-    _code_uri: Ignored,
-    _dead_letter_queue: Ignored,
-    _deployment_preference: Ignored,
-    _description: Ignored,
-    _ephemeral_storage: Ignored,
-    _event_invoke_config: Ignored,
-    _function_name: Ignored,
-    _handler: Ignored,
-    _kms_key_arn: Ignored,
-    _layers: Ignored,
-    _logging_config: Ignored,
-    _memory_size: Ignored,
-    _package_type: Ignored,
-    _permissions_boundary: Ignored,
-    _propagate_tags: Ignored,
-    _provisioned_concurrency_config: Ignored,
-    _reserved_concurrent_executions: Ignored,
-    _runtime: Ignored,
-    _snap_start: Ignored,
-    _tags: Ignored,
-    _tracing: Ignored,
-    _vpc_config: Ignored,
-}
+    ignored {
+        Architectures AutoPublishAlias CodeUri DeadLetterQueue DeploymentPreference Description EphemeralStorage
+        EventInvokeConfig FunctionName Handler KmsKeyArn Layers LoggingConfig MemorySize PackageType
+        PermissionsBoundary PropagateTags ProvisionedConcurrencyConfig ReservedConcurrentExecutions Runtime
+        SnapStart Tags Tracing VpcConfig
+    }
 
-#[derive(Clone, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Environment {
-    /// `None` for `AWS::NoValue`.
-    variables: BTreeMap<String, Option<Value>>,
-}
-
-/// The ARN of a role, as the role's logical id.
-#[derive(Deserialize)]
-#[serde(try_from = "Value")]
-struct RoleArn(String);
-
-impl TryFrom<Value> for RoleArn {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        match value.sole_reference() {
-            Some(Reference::Other { resource, attribute: Some(attribute) }) if attribute == "Arn" => {
-                Ok(Self(resource.clone()))
-            }
-            _ => Err(format!("must be the Arn of a role of this template (got \"{value}\")")),
-        }
+    #[derive(Clone)]
+    struct Environment {
+        /// `None` for `AWS::NoValue`.
+        variables: BTreeMap<String, Option<Value>>,
     }
 }
 
@@ -110,7 +75,7 @@ impl Function {
     pub(super) fn read(resource: &Resource, globals: &Properties, template: &Template) -> Result<Self, TemplateError> {
         let metadata: Metadata = typed(&format!("{}.Metadata", resource.path), &resource.metadata)?;
         let path = resource.properties_path();
-        let properties: Properties = typed(&path, &resource.properties)?;
+        let properties: Properties = resource.typed()?;
         // A function's own setting wins over the one for all.
         let timeout = properties.timeout.or(globals.timeout).map_or(3, |timeout| timeout.0);
         let mut variables = BTreeMap::new();
@@ -121,7 +86,7 @@ impl Function {
             logical_id: resource.logical_id.clone(),
             binary: metadata.build_properties.binary.0,
             timeout,
-            role: properties.role.map(|role| role.0),
+            role: properties.role,
             declared: variables.keys().cloned().collect(),
             environment: variables.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
             streams: Vec::new(),

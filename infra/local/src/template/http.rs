@@ -4,9 +4,10 @@
 //! reachable when deployed, so it is not here either.
 
 use super::error::TemplateError;
-use super::typed::{Ignored, Invocation, Text, typed};
+use super::typed::{Invocation, Text, only, properties};
 use super::{Resource, Template};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use yaml_serde::Mapping;
 
@@ -41,19 +42,10 @@ pub enum Access {
     Token(Vec<String>),
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Properties {
-    definition_body: Body,
-    route_settings: Option<Mapping>,
+properties! {
+    struct Properties { definition_body: Body, route_settings: Option<Mapping> }
     // Logs, limits and names have no meaning on one machine.
-    _access_log_settings: Ignored,
-    _default_route_settings: Ignored,
-    _description: Ignored,
-    _domain: Ignored,
-    _fail_on_warnings: Ignored,
-    _name: Ignored,
-    _tags: Ignored,
+    ignored { AccessLogSettings DefaultRouteSettings Description Domain FailOnWarnings Name Tags }
 }
 
 #[derive(Deserialize)]
@@ -62,11 +54,11 @@ struct Body {
     components: Components,
     paths: BTreeMap<String, Operations>,
     #[serde(rename = "info")]
-    _info: Ignored,
+    _info: Option<IgnoredAny>,
     #[serde(rename = "openapi")]
-    _openapi: Ignored,
+    _openapi: Option<IgnoredAny>,
     #[serde(rename = "x-amazon-apigateway-cors")]
-    _cors: Ignored,
+    _cors: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -87,13 +79,7 @@ struct Scheme {
 #[derive(Deserialize)]
 struct Authorizer {
     #[serde(rename = "type")]
-    _type: AuthorizerType,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum AuthorizerType {
-    Jwt,
+    _type: Jwt,
 }
 
 #[derive(Deserialize)]
@@ -113,7 +99,7 @@ struct Operation {
     #[serde(rename = "x-amazon-apigateway-integration")]
     integration: Integration,
     #[serde(rename = "responses")]
-    _responses: Ignored,
+    _responses: Option<IgnoredAny>,
 }
 
 /// One in full, or a `$ref` to one of `components`.
@@ -129,29 +115,13 @@ struct Integration {
     payload_format_version: Option<Version>,
 }
 
-#[derive(Deserialize)]
-enum Proxy {
-    #[serde(rename = "AWS_PROXY")]
-    Proxy,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Post {
-    Post,
-}
-
-#[derive(Deserialize)]
-enum Version {
-    #[serde(rename = "2.0")]
-    Two,
-}
+only! { Jwt = "jwt", Proxy = "AWS_PROXY", Post = "POST", Version = "2.0" }
 
 impl HttpApi {
     /// `template` has to hold the functions already.
     pub(super) fn read(resource: &Resource, template: &Template) -> Result<Self, TemplateError> {
         let path = resource.properties_path();
-        let Properties { definition_body: body, route_settings, .. } = typed(&path, &resource.properties)?;
+        let Properties { definition_body: body, route_settings, .. } = resource.typed()?;
         let body_path = format!("{path}.DefinitionBody");
         let scheme = match body.components.schemes.keys().collect::<Vec<_>>().as_slice() {
             [scheme] => (*scheme).clone(),

@@ -4,11 +4,12 @@
 //! Every property here changes what is delivered, so a misspelt one is refused; limits and defaults are Lambda's.
 
 use super::error::TemplateError;
-use super::typed::{Flag, Ignored, Limit, QueueArn, StreamArn, Text, Whole, typed};
+use super::typed::{Flag, Limit, Text, Whole, only, properties, queue_arn, stream_arn, typed};
 use super::value::{Reference, Value};
 use super::{Resource, Template};
 use crate::mapping::{Filter, Schedule};
 use serde::Deserialize;
+use std::fmt::Display;
 use yaml_serde::{Mapping, Value as Yaml};
 
 /// A table's stream, read by a function.
@@ -87,181 +88,81 @@ pub(super) enum Event {
     Schedule(ScheduleMapping),
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Entry {
-    r#type: Kind,
-    properties: Yaml,
+properties! {
+    struct Entry { r#type: Kind, properties: Yaml }
+
+    struct StreamProperties {
+        batch_size: Option<Whole<1, 10_000>>,
+        bisect_batch_on_function_error: Option<Flag>,
+        destination_config: Option<DestinationConfig>,
+        enabled: Option<Flag>,
+        filter_criteria: Option<FilterCriteria>,
+        function_response_types: Option<Vec<ReportBatchItemFailures>>,
+        maximum_batching_window_in_seconds: Option<Whole<0, 300>>,
+        maximum_record_age_in_seconds: Option<Limit<60, 604_800>>,
+        maximum_retry_attempts: Option<Limit<0, 10_000>>,
+        parallelization_factor: Option<Whole<1, 10>>,
+        starting_position: StartingPosition,
+        #[serde(deserialize_with = "stream_arn")]
+        stream: String,
+    }
+    ignored { KmsKeyArn MetricsConfig }
+
+    struct QueueProperties {
+        batch_size: Option<Whole<1, 10_000>>,
+        enabled: Option<Flag>,
+        filter_criteria: Option<FilterCriteria>,
+        function_response_types: Option<Vec<ReportBatchItemFailures>>,
+        maximum_batching_window_in_seconds: Option<Whole<0, 300>>,
+        /// Called `EventSourceArn` where the mapping is a resource of its own.
+        #[serde(alias = "EventSourceArn", deserialize_with = "queue_arn")]
+        queue: String,
+        scaling_config: Option<ScalingConfig>,
+    }
+    ignored { KmsKeyArn MetricsConfig }
+
+    /// EventBridge Scheduler.
+    struct SchedulerProperties {
+        input: Option<Text>,
+        schedule_expression: Text,
+        state: Option<State>,
+        schedule_expression_timezone: Option<Utc>,
+    }
+    ignored {
+        DeadLetterConfig Description FlexibleTimeWindow GroupName KmsKeyArn Name OmitName PermissionsBoundary
+        RetryPolicy RoleArn
+    }
+
+    struct DestinationConfig { on_failure: OnFailure }
+
+    struct OnFailure {
+        #[serde(deserialize_with = "queue_arn")]
+        destination: String,
+        r#type: Option<Sqs>,
+    }
+
+    struct FilterCriteria { filters: Vec<FilterEntry> }
+
+    struct FilterEntry { pattern: Text }
+
+    struct ScalingConfig { maximum_concurrency: Whole<2, 1000> }
 }
+
+only! { Sqs = "SQS", ReportBatchItemFailures = "ReportBatchItemFailures", Utc = "UTC" }
 
 #[derive(Deserialize)]
 enum Kind {
     DynamoDB,
     #[serde(rename = "SQS")]
     Sqs,
-    Schedule,
     ScheduleV2,
 }
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct StreamProperties {
-    batch_size: Option<Whole<1, 10_000>>,
-    bisect_batch_on_function_error: Option<Flag>,
-    destination_config: Option<DestinationConfig>,
-    enabled: Option<Flag>,
-    filter_criteria: Option<FilterCriteria>,
-    function_response_types: Option<Vec<ResponseType>>,
-    maximum_batching_window_in_seconds: Option<Whole<0, 300>>,
-    maximum_record_age_in_seconds: Option<Limit<60, 604_800>>,
-    maximum_retry_attempts: Option<Limit<0, 10_000>>,
-    parallelization_factor: Option<Whole<1, 10>>,
-    starting_position: StartingPosition,
-    stream: StreamArn,
-    _kms_key_arn: Ignored,
-    _metrics_config: Ignored,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct QueueProperties {
-    batch_size: Option<Whole<1, 10_000>>,
-    enabled: Option<Flag>,
-    filter_criteria: Option<FilterCriteria>,
-    function_response_types: Option<Vec<ResponseType>>,
-    maximum_batching_window_in_seconds: Option<Whole<0, 300>>,
-    /// Called `EventSourceArn` where the mapping is a resource of its own.
-    #[serde(alias = "EventSourceArn")]
-    queue: QueueArn,
-    scaling_config: Option<ScalingConfig>,
-    _kms_key_arn: Ignored,
-    _metrics_config: Ignored,
-}
-
-/// An EventBridge rule.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct RuleProperties {
-    enabled: Option<Flag>,
-    input: Option<Input>,
-    schedule: Rate,
-    state: Option<State>,
-    _dead_letter_config: Ignored,
-    _description: Ignored,
-    _name: Ignored,
-    _retry_policy: Ignored,
-    _role_arn: Ignored,
-}
-
-/// EventBridge Scheduler.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct SchedulerProperties {
-    input: Option<Input>,
-    schedule_expression: Rate,
-    state: Option<State>,
-    _dead_letter_config: Ignored,
-    _description: Ignored,
-    _flexible_time_window: Ignored,
-    _group_name: Ignored,
-    _kms_key_arn: Ignored,
-    _name: Ignored,
-    _omit_name: Ignored,
-    _permissions_boundary: Ignored,
-    _retry_policy: Ignored,
-    _role_arn: Ignored,
-    _schedule_expression_timezone: Option<Utc>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct DestinationConfig {
-    on_failure: OnFailure,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct OnFailure {
-    destination: QueueArn,
-    _type: Option<DestinationType>,
-}
-
-#[derive(Deserialize)]
-enum DestinationType {
-    #[serde(rename = "SQS")]
-    Sqs,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct FilterCriteria {
-    filters: Vec<FilterEntry>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct FilterEntry {
-    pattern: Pattern,
-}
-
-#[derive(Deserialize)]
-#[serde(try_from = "Text")]
-struct Pattern(Filter);
-
-#[derive(Deserialize)]
-enum ResponseType {
-    ReportBatchItemFailures,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct ScalingConfig {
-    maximum_concurrency: Whole<2, 1000>,
-}
-
-#[derive(Deserialize)]
-#[serde(try_from = "Text")]
-struct Input(serde_json::Value);
-
-#[derive(Deserialize)]
-#[serde(try_from = "Text")]
-struct Rate(Schedule);
 
 #[derive(PartialEq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 enum State {
     Enabled,
     Disabled,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Utc {
-    Utc,
-}
-
-impl TryFrom<Text> for Pattern {
-    type Error = crate::mapping::FilterError;
-
-    fn try_from(Text(pattern): Text) -> Result<Self, Self::Error> {
-        Filter::parse(&pattern).map(Self)
-    }
-}
-
-impl TryFrom<Text> for Input {
-    type Error = String;
-
-    fn try_from(Text(input): Text) -> Result<Self, Self::Error> {
-        serde_json::from_str(&input).map(Self).map_err(|error| format!("must be JSON: {error}"))
-    }
-}
-
-impl TryFrom<Text> for Rate {
-    type Error = crate::mapping::ScheduleError;
-
-    fn try_from(Text(expression): Text) -> Result<Self, Self::Error> {
-        Schedule::parse(&expression).map(Self)
-    }
 }
 
 impl Event {
@@ -285,28 +186,32 @@ impl Event {
                 let enabled = is_on(properties.enabled);
                 (enabled, Self::Queue(QueueMapping::new(name, &path, properties, timeout, template)?))
             }
-            Kind::Schedule => {
-                let rule: RuleProperties = typed(&path, &properties)?;
-                let enabled = is_on(rule.enabled) && rule.state != Some(State::Disabled);
-                (enabled, Self::schedule(name, rule.schedule, rule.input))
-            }
             Kind::ScheduleV2 => {
-                let scheduler: SchedulerProperties = typed(&path, &properties)?;
-                let enabled = scheduler.state != Some(State::Disabled);
-                (enabled, Self::schedule(name, scheduler.schedule_expression, scheduler.input))
+                let properties: SchedulerProperties = typed(&path, &properties)?;
+                let enabled = properties.state != Some(State::Disabled);
+                (enabled, Self::Schedule(ScheduleMapping::new(name, &path, properties)?))
             }
         };
         Ok(enabled.then_some(event))
     }
+}
 
-    fn schedule(name: &str, Rate(schedule): Rate, input: Option<Input>) -> Self {
-        Self::Schedule(ScheduleMapping { name: name.to_owned(), schedule, input: input.map(|input| input.0) })
+impl ScheduleMapping {
+    fn new(name: &str, path: &str, properties: SchedulerProperties) -> Result<Self, TemplateError> {
+        let wrong = |property: &str, problem: &dyn Display| TemplateError::at(format!("{path}.{property}"), problem);
+        let schedule = Schedule::parse(&properties.schedule_expression.0);
+        let input = properties.input.map(|Text(input)| serde_json::from_str(&input)).transpose();
+        Ok(Self {
+            name: name.to_owned(),
+            schedule: schedule.map_err(|error| wrong("ScheduleExpression", &error))?,
+            input: input.map_err(|error| wrong("Input", &format!("must be JSON: {error}")))?,
+        })
     }
 }
 
 impl StreamMapping {
     fn new(name: &str, path: &str, properties: StreamProperties, template: &Template) -> Result<Self, TemplateError> {
-        let StreamArn(table) = properties.stream;
+        let table = properties.stream;
         if template.table(&table).is_none_or(|table| table.stream.is_none()) {
             let problem = format!("{table} has no stream: its StreamSpecification is missing");
             return Err(TemplateError::at(format!("{path}.Stream"), problem));
@@ -318,12 +223,12 @@ impl StreamMapping {
             batch_size: properties.batch_size.map_or(100, |it| it.0),
             batching_window: properties.maximum_batching_window_in_seconds.map_or(0, |it| it.0),
             parallelization_factor: properties.parallelization_factor.map_or(1, |it| it.0),
-            filters: filters(properties.filter_criteria),
+            filters: filters(path, properties.filter_criteria)?,
             report_batch_item_failures: reports(properties.function_response_types.as_deref()),
             bisect: properties.bisect_batch_on_function_error.is_some_and(|it| it.0),
             maximum_retry_attempts: properties.maximum_retry_attempts.and_then(|it| it.0),
             maximum_record_age: properties.maximum_record_age_in_seconds.and_then(|it| it.0),
-            on_failure: properties.destination_config.map(|config| config.on_failure.destination.0),
+            on_failure: properties.destination_config.map(|config| config.on_failure.destination),
         })
     }
 }
@@ -333,7 +238,7 @@ impl QueueMapping {
     /// off. `template` has to hold the queues and functions already.
     pub(super) fn read(resource: &Resource, template: &Template) -> Result<(String, Option<Self>), TemplateError> {
         let path = resource.properties_path();
-        let mut properties: Mapping = typed(&path, &resource.properties)?;
+        let mut properties: Mapping = resource.typed()?;
         let name = properties.remove("FunctionName").and_then(|name| Value::read(&name)).unwrap_or_default();
         let function = match name.sole_reference() {
             Some(Reference::Other { resource, attribute: None }) => template.function(resource),
@@ -354,7 +259,7 @@ impl QueueMapping {
         timeout: u32,
         template: &Template,
     ) -> Result<Self, TemplateError> {
-        let QueueArn(queue) = properties.queue;
+        let queue = properties.queue;
         // Messages would come again while they are still worked on; Lambda refuses such a mapping.
         let visibility = template.queue(&queue).map(|queue| queue.visibility_timeout);
         if let Some(visibility) = visibility.filter(|visibility| *visibility < timeout) {
@@ -377,7 +282,7 @@ impl QueueMapping {
             batching_window,
             report_batch_item_failures: reports(properties.function_response_types.as_deref()),
             maximum_concurrency: properties.scaling_config.map(|scaling| scaling.maximum_concurrency.0),
-            filters: filters(properties.filter_criteria),
+            filters: filters(path, properties.filter_criteria)?,
         })
     }
 }
@@ -386,11 +291,15 @@ fn is_on(enabled: Option<Flag>) -> bool {
     enabled.is_none_or(|flag| flag.0)
 }
 
-fn filters(criteria: Option<FilterCriteria>) -> Vec<Filter> {
-    let filters = criteria.map(|criteria| criteria.filters).unwrap_or_default();
-    filters.into_iter().map(|filter| filter.pattern.0).collect()
+fn filters(path: &str, criteria: Option<FilterCriteria>) -> Result<Vec<Filter>, TemplateError> {
+    let filters = criteria.map(|criteria| criteria.filters).unwrap_or_default().into_iter().enumerate();
+    let filters = filters.map(|(at, filter)| {
+        let path = || format!("{path}.FilterCriteria.Filters[{at}].Pattern");
+        Filter::parse(&filter.pattern.0).map_err(|error| TemplateError::at(path(), error))
+    });
+    filters.collect()
 }
 
-fn reports(types: Option<&[ResponseType]>) -> bool {
+fn reports(types: Option<&[ReportBatchItemFailures]>) -> bool {
     types.is_some_and(|types| !types.is_empty())
 }

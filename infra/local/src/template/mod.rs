@@ -34,9 +34,10 @@ pub use table::{AttributeType, Index, KeySchema, Projection, StreamView, Table};
 pub use value::{Reference, Value};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use typed::{Ignored, Invocation, Text, typed};
+use typed::{Invocation, Text, properties, typed};
 use yaml_serde::{Mapping, Value as Yaml};
 
 /// What the template declares, in the order in which it does.
@@ -77,19 +78,10 @@ struct Resource {
     properties: Yaml,
 }
 
-/// What stands around the properties of every resource.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Entry {
-    r#type: Text,
-    metadata: Option<Yaml>,
-    properties: Option<Yaml>,
-    _condition: Ignored,
-    _creation_policy: Ignored,
-    _deletion_policy: Ignored,
-    _depends_on: Ignored,
-    _update_policy: Ignored,
-    _update_replace_policy: Ignored,
+properties! {
+    /// What stands around the properties of every resource.
+    struct Entry { r#type: Text, metadata: Option<Yaml>, properties: Option<Yaml> }
+    ignored { Condition CreationPolicy DeletionPolicy DependsOn UpdatePolicy UpdateReplacePolicy }
 }
 
 #[derive(Default, Deserialize)]
@@ -114,6 +106,16 @@ impl Resource {
 
     fn properties_path(&self) -> String {
         format!("{}.Properties", self.path)
+    }
+
+    fn typed<T: DeserializeOwned>(&self) -> Result<T, TemplateError> {
+        typed(&self.properties_path(), &self.properties)
+    }
+
+    /// The name that it has; without one, what CloudFormation makes up, less its random end, which has no use where the
+    /// stack is alone.
+    fn name(&self, name: Option<Text>, stack: &str) -> String {
+        name.map_or_else(|| format!("{stack}-{}", self.logical_id), |name| name.0)
     }
 
     fn wrong(&self, property: &str, problem: impl Display) -> TemplateError {
@@ -141,9 +143,7 @@ impl Template {
         if let Some(refused) = resources.iter().find(|resource| REFUSED.contains(&resource.kind.as_str())) {
             return Err(refused.unsupported());
         }
-        // What CloudFormation makes up for a name, less its random end, which has no use where the stack is alone.
         let stack = parameters.get("AWS::StackName").map_or("stack", String::as_str);
-        let made_up = |resource: &Resource| format!("{stack}-{}", resource.logical_id);
 
         let mut template = Self {
             tables: Vec::new(),
@@ -154,15 +154,13 @@ impl Template {
             sockets: None,
         };
         for resource in of_kind("AWS::DynamoDB::Table") {
-            let (path, made_up) = (resource.properties_path(), made_up(resource));
-            let table = Table::read(&resource.logical_id, &path, &resource.properties, &made_up)?;
+            let table = Table::read(resource, stack)?;
             let others = template.tables.iter().map(|other| (&other.name, &other.logical_id));
             named_once(resource, &table.name, others)?;
             template.tables.push(table);
         }
         for resource in of_kind("AWS::SQS::Queue") {
-            let (path, made_up) = (resource.properties_path(), made_up(resource));
-            let queue = Queue::read(&resource.logical_id, &path, &resource.properties, &made_up)?;
+            let queue = Queue::read(resource, stack)?;
             let others = template.queues.iter().map(|other| (&other.name, &other.logical_id));
             named_once(resource, &queue.name, others)?;
             template.queues.push(queue);

@@ -1,25 +1,18 @@
-//! `Parameters`: what a deployment says, checked as CloudFormation checks it.
+//! `Parameters`: what a deployment says, checked against the values and the pattern that are allowed.
 
 use super::error::TemplateError;
-use super::typed::{Flag, Ignored, Text, typed};
-use serde::Deserialize;
+use super::typed::{Text, properties, typed};
 use std::collections::BTreeMap;
 use yaml_serde::{Mapping, Value as Yaml};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Parameter {
-    r#type: Text,
-    default: Option<Text>,
-    allowed_values: Option<Vec<Text>>,
-    allowed_pattern: Option<Text>,
-    min_length: Option<usize>,
-    max_length: Option<usize>,
-    min_value: Option<f64>,
-    max_value: Option<f64>,
-    _constraint_description: Ignored,
-    _description: Ignored,
-    _no_echo: Option<Flag>,
+properties! {
+    struct Parameter {
+        r#type: Text,
+        default: Option<Text>,
+        allowed_values: Option<Vec<Text>>,
+        allowed_pattern: Option<Text>,
+    }
+    ignored { ConstraintDescription Description MaxLength MaxValue MinLength MinValue NoEcho }
 }
 
 /// The value of each parameter, pseudo parameters included: a text, or a list of texts.
@@ -76,16 +69,6 @@ impl Parameter {
             let whole = regex_lite::Regex::new(&format!("^(?:{pattern})$")).map_err(|error| error.to_string())?;
             if !whole.is_match(value) {
                 return Err(format!("must match {pattern} (got {value:?})"));
-            }
-        }
-        let length = value.chars().count();
-        if self.min_length.is_some_and(|least| length < least) || self.max_length.is_some_and(|most| length > most) {
-            return Err(format!("is too short or too long: {length} characters"));
-        }
-        if self.r#type.0.contains("Number") {
-            let number: f64 = value.parse().map_err(|_| format!("must be a number (got {value:?})"))?;
-            if self.min_value.is_some_and(|least| number < least) || self.max_value.is_some_and(|most| number > most) {
-                return Err(format!("is too small or too large: {number}"));
             }
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! `AWS::SQS::Queue`: its times, and where messages go that were received too often.
 
+use super::Resource;
 use super::error::TemplateError;
-use super::typed::{Ignored, QueueArn, Text, Whole, typed};
+use super::typed::{Text, Whole, properties, queue_arn};
 use serde::Deserialize;
-use yaml_serde::Value as Yaml;
 
 /// A standard queue. All times are in seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,42 +33,40 @@ pub struct Redrive {
     pub max_receive_count: u32,
 }
 
-/// Those of FIFO queues are missing: the engine keeps neither order nor deduplication.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Properties {
-    delay_seconds: Option<Whole<0, 900>>,
-    message_retention_period: Option<Whole<60, 1_209_600>>,
-    queue_name: Option<Text>,
-    receive_message_wait_time_seconds: Option<Whole<0, 20>>,
-    redrive_policy: Option<RedrivePolicy>,
-    visibility_timeout: Option<Whole<0, 43_200>>,
-    _kms_data_key_reuse_period_seconds: Ignored,
-    _kms_master_key_id: Ignored,
-    _maximum_message_size: Ignored,
-    _redrive_allow_policy: Ignored,
-    _sqs_managed_sse_enabled: Ignored,
-    _tags: Ignored,
+properties! {
+    /// Those of FIFO queues are missing: the engine keeps neither order nor deduplication.
+    struct Properties {
+        delay_seconds: Option<Whole<0, 900>>,
+        message_retention_period: Option<Whole<60, 1_209_600>>,
+        queue_name: Option<Text>,
+        receive_message_wait_time_seconds: Option<Whole<0, 20>>,
+        redrive_policy: Option<RedrivePolicy>,
+        visibility_timeout: Option<Whole<0, 43_200>>,
+    }
+    ignored {
+        KmsDataKeyReusePeriodSeconds KmsMasterKeyId MaximumMessageSize RedriveAllowPolicy SqsManagedSseEnabled
+        Tags
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct RedrivePolicy {
-    dead_letter_target_arn: QueueArn,
+    #[serde(deserialize_with = "queue_arn")]
+    dead_letter_target_arn: String,
     max_receive_count: Whole<1, 1000>,
 }
 
 impl Queue {
-    /// `made_up` is the name of a queue that the template does not name.
-    pub(super) fn read(logical_id: &str, path: &str, properties: &Yaml, made_up: &str) -> Result<Self, TemplateError> {
-        let properties: Properties = typed(path, properties)?;
+    pub(super) fn read(resource: &Resource, stack: &str) -> Result<Self, TemplateError> {
+        let properties: Properties = resource.typed()?;
         let redrive = properties.redrive_policy.map(|policy| Redrive {
-            dead_letter_queue: policy.dead_letter_target_arn.0,
+            dead_letter_queue: policy.dead_letter_target_arn,
             max_receive_count: policy.max_receive_count.0,
         });
         Ok(Self {
-            logical_id: logical_id.to_owned(),
-            name: properties.queue_name.map_or_else(|| made_up.to_owned(), |name| name.0),
+            logical_id: resource.logical_id.clone(),
+            name: resource.name(properties.queue_name, stack),
             visibility_timeout: properties.visibility_timeout.map_or(30, |it| it.0),
             retention: properties.message_retention_period.map_or(345_600, |it| it.0),
             delay: properties.delay_seconds.map_or(0, |it| it.0),

@@ -5,7 +5,7 @@
 
 use super::Resource;
 use super::error::TemplateError;
-use super::typed::{Ignored, OneOrMany, Text, typed};
+use super::typed::{OneOrMany, Text, only, properties};
 use super::value::Value;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -30,17 +30,29 @@ pub struct Right {
     pub conditions: BTreeMap<String, Vec<Value>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Properties {
-    #[serde(rename = "AssumeRolePolicyDocument")]
-    _assume_role_policy_document: Document<Trust>,
-    policies: Vec<Policy>,
-    _description: Ignored,
-    _max_session_duration: Ignored,
-    _path: Ignored,
-    _role_name: Ignored,
-    _tags: Ignored,
+properties! {
+    struct Properties {
+        assume_role_policy_document: Document<Trust>,
+        policies: Vec<Policy>,
+    }
+    ignored { Description MaxSessionDuration Path RoleName Tags }
+
+    /// Lambda may take the role on, and nobody else.
+    struct Trust { effect: Allow, action: AssumeRole, principal: Principal }
+
+    struct Principal { service: Lambda }
+
+    struct Policy { policy_document: Document<Statement>, policy_name: Text }
+
+    struct Statement {
+        action: OneOrMany<Action>,
+        resource: OneOrMany<Value>,
+        condition: Option<Condition>,
+        effect: Allow,
+    }
+    ignored { Sid }
+
+    struct Condition { string_equals: BTreeMap<String, OneOrMany<Value>> }
 }
 
 #[derive(Deserialize)]
@@ -50,65 +62,8 @@ struct Document<T> {
     _version: Version,
 }
 
-#[derive(Deserialize)]
-enum Version {
-    #[serde(rename = "2012-10-17")]
-    Current,
-}
-
-#[derive(Deserialize)]
-enum Effect {
-    Allow,
-}
-
-/// Lambda may take the role on, and nobody else.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Trust {
-    _effect: Effect,
-    _action: AssumeRole,
-    _principal: Principal,
-}
-
-#[derive(Deserialize)]
-enum AssumeRole {
-    #[serde(rename = "sts:AssumeRole")]
-    AssumeRole,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Principal {
-    _service: Lambda,
-}
-
-#[derive(Deserialize)]
-enum Lambda {
-    #[serde(rename = "lambda.amazonaws.com")]
-    Lambda,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Policy {
-    policy_document: Document<Statement>,
-    _policy_name: Text,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Statement {
-    action: OneOrMany<Action>,
-    resource: OneOrMany<Value>,
-    condition: Option<Condition>,
-    _effect: Effect,
-    _sid: Ignored,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Condition {
-    string_equals: BTreeMap<String, OneOrMany<Value>>,
+only! {
+    Version = "2012-10-17", Allow = "Allow", AssumeRole = "sts:AssumeRole", Lambda = "lambda.amazonaws.com"
 }
 
 #[derive(Deserialize)]
@@ -129,7 +84,7 @@ impl TryFrom<Text> for Action {
 
 impl Role {
     pub(super) fn read(resource: &Resource) -> Result<Self, TemplateError> {
-        let properties: Properties = typed(&resource.properties_path(), &resource.properties)?;
+        let properties: Properties = resource.typed()?;
         let mut rights = Vec::new();
         for statement in properties.policies.into_iter().flat_map(|policy| policy.policy_document.statement) {
             let conditions = statement.condition.into_iter().flat_map(|condition| condition.string_equals);

@@ -1,7 +1,7 @@
 //! `AWS::ApiGatewayV2::*`: the one WebSocket API, and which function each of its routes invokes.
 
 use super::error::TemplateError;
-use super::typed::{Flag, Ignored, Invocation, Text, typed};
+use super::typed::{Flag, Invocation, Text, only, properties};
 use super::value::{Reference, Value};
 use super::{Resource, Template};
 use serde::Deserialize;
@@ -38,66 +38,31 @@ pub enum Route {
     Default,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Api {
-    _protocol_type: Protocol,
-    _route_selection_expression: Text,
-    _description: Ignored,
-    _name: Ignored,
-    _tags: Ignored,
+properties! {
+    struct Api { protocol_type: WebSocket, route_selection_expression: Text }
+    ignored { Description Name Tags }
+
+    struct Integration { api_id: Value, integration_uri: Invocation, integration_type: Proxy }
+    ignored { Description IntegrationMethod }
+
+    struct RouteProperties {
+        api_id: Value,
+        route_key: Route,
+        target: Value,
+        authorization_type: Option<NoAuthorization>,
+    }
+    ignored { OperationName }
+
+    struct Stage {
+        api_id: Value,
+        auto_deploy: Flag,
+        stage_name: Text,
+        route_settings: Option<BTreeMap<String, IgnoredAny>>,
+    }
+    ignored { AccessLogSettings DefaultRouteSettings Description Tags }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Protocol {
-    WebSocket,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Integration {
-    api_id: Value,
-    integration_uri: Invocation,
-    _integration_type: Proxy,
-    _description: Ignored,
-    _integration_method: Ignored,
-}
-
-#[derive(Deserialize)]
-enum Proxy {
-    #[serde(rename = "AWS_PROXY")]
-    Proxy,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct RouteProperties {
-    api_id: Value,
-    route_key: Route,
-    target: Value,
-    _authorization_type: Option<NoAuthorization>,
-    _operation_name: Ignored,
-}
-
-#[derive(Deserialize)]
-enum NoAuthorization {
-    #[serde(rename = "NONE")]
-    None,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Stage {
-    api_id: Value,
-    auto_deploy: Flag,
-    stage_name: Text,
-    _access_log_settings: Ignored,
-    _default_route_settings: Ignored,
-    _description: Ignored,
-    route_settings: Option<BTreeMap<String, IgnoredAny>>,
-    _tags: Ignored,
-}
+only! { WebSocket = "WEBSOCKET", Proxy = "AWS_PROXY", NoAuthorization = "NONE" }
 
 impl Route {
     /// The route's key, as an event names it.
@@ -126,7 +91,7 @@ impl SocketApi {
         if let Some(another) = apis.next() {
             return Err(another.unsupported());
         }
-        let _: Api = typed(&api.properties_path(), &api.properties)?;
+        let _: Api = api.typed()?;
         let belongs = |resource: &Resource, id: &Value| match id.sole_reference() {
             Some(Reference::Other { resource, attribute: None }) if *resource == api.logical_id => Ok(()),
             _ => Err(resource.wrong("ApiId", format!("must refer to {} (got \"{id}\")", api.logical_id))),
@@ -134,7 +99,7 @@ impl SocketApi {
 
         let mut integrations = BTreeMap::new();
         for resource in of_kind("Integration") {
-            let integration: Integration = typed(&resource.properties_path(), &resource.properties)?;
+            let integration: Integration = resource.typed()?;
             belongs(resource, &integration.api_id)?;
             let function = template.invoked(&integration.integration_uri);
             let function = function.map_err(|problem| resource.wrong("IntegrationUri", problem))?;
@@ -142,7 +107,7 @@ impl SocketApi {
         }
         let mut routes = BTreeMap::new();
         for resource in of_kind("Route") {
-            let route: RouteProperties = typed(&resource.properties_path(), &resource.properties)?;
+            let route: RouteProperties = resource.typed()?;
             belongs(resource, &route.api_id)?;
             let function = match route.target.around_reference() {
                 Some(("integrations/", Reference::Other { resource, attribute: None }, "")) => {
@@ -165,7 +130,7 @@ impl SocketApi {
         if let Some(another) = stages.next() {
             return Err(another.unsupported());
         }
-        let properties: Stage = typed(&stage.properties_path(), &stage.properties)?;
+        let properties: Stage = stage.typed()?;
         belongs(stage, &properties.api_id)?;
         // Nothing else here makes a deployment, without which the stage would answer nobody.
         if !properties.auto_deploy.0 {

@@ -1,10 +1,10 @@
 //! `AWS::DynamoDB::Table`: keys, indexes, stream and expiry.
 
+use super::Resource;
 use super::error::TemplateError;
-use super::typed::{Flag, Ignored, Text, typed};
+use super::typed::{Flag, Text, properties};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use yaml_serde::Value as Yaml;
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,43 +89,35 @@ pub enum StreamView {
     NewAndOldImages,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Properties {
-    attribute_definitions: Vec<Attribute>,
-    global_secondary_indexes: Option<Vec<Index>>,
-    key_schema: KeySchema,
-    local_secondary_indexes: Option<Vec<Index>>,
-    stream_specification: Option<Stream>,
-    table_name: Option<Text>,
-    time_to_live_specification: Option<TimeToLive>,
-    _billing_mode: Ignored,
-    _contributor_insights_specification: Ignored,
-    _deletion_protection_enabled: Ignored,
-    _kinesis_stream_specification: Ignored,
-    _on_demand_throughput: Ignored,
-    _point_in_time_recovery_specification: Ignored,
-    _provisioned_throughput: Ignored,
-    _resource_policy: Ignored,
-    #[serde(rename = "SSESpecification")]
-    _sse_specification: Ignored,
-    _table_class: Ignored,
-    _tags: Ignored,
-    _warm_throughput: Ignored,
-}
+properties! {
+    struct Properties {
+        attribute_definitions: Vec<Attribute>,
+        global_secondary_indexes: Option<Vec<Index>>,
+        key_schema: KeySchema,
+        local_secondary_indexes: Option<Vec<Index>>,
+        stream_specification: Option<Stream>,
+        table_name: Option<Text>,
+        time_to_live_specification: Option<TimeToLive>,
+    }
+    ignored {
+        BillingMode ContributorInsightsSpecification DeletionProtectionEnabled KinesisStreamSpecification
+        OnDemandThroughput PointInTimeRecoverySpecification ProvisionedThroughput ResourcePolicy
+        SSESpecification TableClass Tags WarmThroughput
+    }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Attribute {
-    attribute_name: Text,
-    attribute_type: AttributeType,
-}
+    struct Attribute { attribute_name: Text, attribute_type: AttributeType }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct KeyElement {
-    attribute_name: Text,
-    key_type: KeyType,
+    struct KeyElement { attribute_name: Text, key_type: KeyType }
+
+    struct IndexProperties { index_name: Text, key_schema: KeySchema, projection: Projection }
+    ignored { ContributorInsightsSpecification OnDemandThroughput ProvisionedThroughput WarmThroughput }
+
+    struct ProjectionProperties { projection_type: Text, non_key_attributes: Option<Vec<Text>> }
+
+    struct Stream { stream_view_type: StreamView }
+    ignored { ResourcePolicy }
+
+    struct TimeToLive { attribute_name: Text, enabled: Flag }
 }
 
 #[derive(PartialEq, Deserialize)]
@@ -135,47 +127,13 @@ enum KeyType {
     Range,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct IndexProperties {
-    index_name: Text,
-    key_schema: KeySchema,
-    projection: Projection,
-    _contributor_insights_specification: Ignored,
-    _on_demand_throughput: Ignored,
-    _provisioned_throughput: Ignored,
-    _warm_throughput: Ignored,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct ProjectionProperties {
-    projection_type: Text,
-    non_key_attributes: Option<Vec<Text>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Stream {
-    stream_view_type: StreamView,
-    _resource_policy: Ignored,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct TimeToLive {
-    attribute_name: Text,
-    enabled: Flag,
-}
-
 impl Table {
-    /// `made_up` is the name of a table that the template does not name.
-    pub(super) fn read(logical_id: &str, path: &str, properties: &Yaml, made_up: &str) -> Result<Self, TemplateError> {
-        let properties: Properties = typed(path, properties)?;
+    pub(super) fn read(resource: &Resource, stack: &str) -> Result<Self, TemplateError> {
+        let properties: Properties = resource.typed()?;
         let attributes = properties.attribute_definitions.into_iter();
         let table = Self {
-            logical_id: logical_id.to_owned(),
-            name: properties.table_name.map_or_else(|| made_up.to_owned(), |name| name.0),
+            logical_id: resource.logical_id.clone(),
+            name: resource.name(properties.table_name, stack),
             key: properties.key_schema,
             attributes: attributes.map(|attribute| (attribute.attribute_name.0, attribute.attribute_type)).collect(),
             indexes: properties.global_secondary_indexes.unwrap_or_default(),
@@ -190,7 +148,7 @@ impl Table {
         match keys.symmetric_difference(&typed).next() {
             Some(attribute) => {
                 let problem = format!("{attribute} must be both in a key schema and in the attribute definitions");
-                Err(TemplateError::at(format!("{path}.AttributeDefinitions"), problem))
+                Err(resource.wrong("AttributeDefinitions", problem))
             }
             None => Ok(table),
         }

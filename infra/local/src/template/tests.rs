@@ -53,8 +53,8 @@ Resources:
           Type: ScheduleV2
           Properties: { ScheduleExpression: rate(5 minutes), Input: '{"sweep": true}' }
         Sleeping:
-          Type: Schedule
-          Properties: { Schedule: rate(1 minute), Enabled: false }
+          Type: ScheduleV2
+          Properties: { ScheduleExpression: rate(1 minute), State: DISABLED }
   Events:
     Type: AWS::DynamoDB::Table
     Properties:
@@ -305,11 +305,11 @@ fn a_mistake_in_a_mapping_is_named_by_its_path() {
         StreamSpecification: { StreamViewType: NEW_IMAGE } => BillingMode: PAY_PER_REQUEST
           Outbox.Properties.Stream: Events has no stream: its StreamSpecification is missing
         ["INSERT"] => [{"prefx": "I"}]
-          Outbox.Properties.FilterCriteria.Filters[0].Pattern: $.eventName: unknown operator "prefx"
+          Outbox.Properties.FilterCriteria.Filters[0].Pattern: $.eventName: operator "prefx" is not supported
         Destination: !GetAtt Dead.Arn => Destination: !Ref Dead
           Outbox.Properties.DestinationConfig.OnFailure.Destination: must be the Arn of a queue of this template (got "${Dead}")
         Type: SQS => Type: SNS
-          Messages.Type: unknown variant `SNS`, expected one of `DynamoDB`, `SQS`, `Schedule`, `ScheduleV2`
+          Messages.Type: unknown variant `SNS`, expected one of `DynamoDB`, `SQS`, `ScheduleV2`
         BatchSize: 10 => BatchSize: 11
           Messages.Properties.BatchSize: must be at most 10 without MaximumBatchingWindowInSeconds (got 11)
         BatchSize: 10 => BatchSize: 10001, MaximumBatchingWindowInSeconds: 1

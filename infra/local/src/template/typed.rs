@@ -2,12 +2,37 @@
 
 use super::error::{TemplateError, join};
 use super::value::{Reference, Value, describe};
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use yaml_serde::Value as Yaml;
 
-/// A property that AWS knows and that has no meaning on one machine. Its name begins with `_`.
-pub(super) type Ignored = Option<IgnoredAny>;
+/// Mappings of the template, each with exactly these entries: those that are read, and those that AWS knows and that have
+/// no meaning on one machine. Any other entry is refused.
+macro_rules! properties {
+    ($($(#[$attribute:meta])* struct $name:ident { $($fields:tt)* } $(ignored { $($ignored:ident)* })?)*) => { $(
+        $(#[$attribute])*
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "PascalCase", deny_unknown_fields)]
+        #[allow(dead_code, non_snake_case, reason = "what is ignored, and what is checked and has one value")]
+        pub(super) struct $name {
+            $($($ignored: Option<serde::de::IgnoredAny>,)*)?
+            $($fields)*
+        }
+    )* };
+}
+
+/// Texts that can be nothing else.
+macro_rules! only {
+    ($($name:ident = $text:literal),*) => { $(
+        #[derive(serde::Deserialize)]
+        pub(super) enum $name {
+            #[serde(rename = $text)]
+            It,
+        }
+    )* };
+}
+
+pub(super) use {only, properties};
 
 /// Reads an entry of the resolved tree.
 pub(super) fn typed<T: DeserializeOwned>(path: &str, yaml: &Yaml) -> Result<T, TemplateError> {
@@ -88,35 +113,38 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
 }
 
 /// The ARN of a queue, as the queue's logical id.
-#[derive(Debug, Deserialize)]
-#[serde(try_from = "Value")]
-pub(super) struct QueueArn(pub(super) String);
-
-impl TryFrom<Value> for QueueArn {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        match value.sole_reference() {
-            Some(Reference::QueueArn(queue)) => Ok(Self(queue.clone())),
-            _ => Err(format!("must be the Arn of a queue of this template (got \"{value}\")")),
-        }
-    }
+pub(super) fn queue_arn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    referred(deserializer, "the Arn of a queue", |reference| match reference {
+        Reference::QueueArn(queue) => Some(queue),
+        _ => None,
+    })
 }
 
 /// The ARN of a table's stream, as the table's logical id.
-#[derive(Debug, Deserialize)]
-#[serde(try_from = "Value")]
-pub(super) struct StreamArn(pub(super) String);
+pub(super) fn stream_arn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    referred(deserializer, "the StreamArn of a table", |reference| match reference {
+        Reference::StreamArn(table) => Some(table),
+        _ => None,
+    })
+}
 
-impl TryFrom<Value> for StreamArn {
-    type Error = String;
+/// The ARN of a role, as the role's logical id.
+pub(super) fn role_arn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let role = referred(deserializer, "the Arn of a role", |reference| match reference {
+        Reference::Other { resource, attribute: Some(attribute) } if attribute == "Arn" => Some(resource),
+        _ => None,
+    });
+    role.map(Some)
+}
 
-    fn try_from(value: Value) -> Result<Self, String> {
-        match value.sole_reference() {
-            Some(Reference::StreamArn(table)) => Ok(Self(table.clone())),
-            _ => Err(format!("must be the StreamArn of a table of this template (got \"{value}\")")),
-        }
-    }
+fn referred<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    expected: &str,
+    id: impl Fn(&Reference) -> Option<&String>,
+) -> Result<String, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let problem = || D::Error::custom(format!("must be {expected} of this template (got \"{value}\")"));
+    value.sole_reference().and_then(id).cloned().ok_or_else(problem)
 }
 
 /// What an integration invokes, as the logical id of the function.

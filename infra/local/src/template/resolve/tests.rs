@@ -226,8 +226,7 @@ fn a_parameter_must_have_a_value_that_it_allows() {
 Parameters:
   Issuer: { Type: String, AllowedPattern: "https://.+" }
   Audience: { Type: CommaDelimitedList, Default: a, AllowedPattern: "[^ ,]+" }
-  Memory: { Type: Number, Default: 256, MinValue: 128 }
-  Key: { Type: String, Default: k, MinLength: 1 }
+  Level: { Type: String, Default: info, AllowedValues: [info, debug] }
 Resources: {}
 "#;
     let problem = |given: &[(&str, &str)]| {
@@ -240,9 +239,7 @@ Resources: {}
         (&[][..], "Parameters.Issuer: has no default and no value was given"),
         (&[("Issuer", "http://x")], "Parameters.Issuer: must match https://.+ (got \"http://x\")"),
         (&[issuer, ("Audience", "")], "Parameters.Audience: must match [^ ,]+ (got \"\")"),
-        (&[issuer, ("Memory", "64")], "Parameters.Memory: is too small or too large: 64"),
-        (&[issuer, ("Memory", "much")], "Parameters.Memory: must be a number (got \"much\")"),
-        (&[issuer, ("Key", "")], "Parameters.Key: is too short or too long: 0 characters"),
+        (&[issuer, ("Level", "loud")], "Parameters.Level: must be info or debug (got \"loud\")"),
     ] {
         assert_eq!(problem(given).as_deref(), Some(message));
     }
