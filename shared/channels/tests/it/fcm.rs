@@ -189,13 +189,19 @@ async fn a_rotated_account_is_used_in_the_send_whose_token_was_refused() {
 
 #[tokio::test]
 async fn another_account_has_another_access_token() {
-    let (gate, tokens) = (taking_only("token-2").await, TokenServer::new());
-    let (secrets, aws) = secret("fcm", &service_account(&tokens.start().await));
-    let fcm = with_secret(PATIENT, &gate, &aws);
-    // The first token is refused, and the account that follows gets the second.
-    secrets.put("fcm", service_account(&tokens.start().await));
-    fcm.send(&push()).await.unwrap();
-    assert_eq!(tokens.asked(), 2);
+    let (stage, tokens, clock) = (Stage::start().await, TokenServer::new(), Clock::default());
+    let token_server = tokens.start().await;
+    let (secrets, aws) = secret("fcm", &service_account(&token_server));
+    let fcm = with_secret(PATIENT, &stage.url, &clock.of(aws));
+    for (secret_is_another, expected) in [(false, 1), (true, 2)] {
+        if secret_is_another {
+            secrets.put("fcm", format!(" {}", service_account(&token_server)));
+        }
+        clock.advance(300);
+        fcm.send(&push()).await.unwrap();
+        fcm.send(&push()).await.unwrap();
+        assert_eq!(tokens.asked(), expected);
+    }
 }
 
 #[tokio::test]
