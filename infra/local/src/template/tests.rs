@@ -409,7 +409,7 @@ fn the_routes_of_live_sockets_are_read_with_their_function_and_their_stage() {
     let sockets = template.sockets.expect("an API of sockets");
     assert_eq!((sockets.logical_id.as_str(), sockets.stage.as_str()), ("LiveApi", "live"));
     let live = "LiveFunction".to_owned();
-    let routes = [(Route::Connect, live.clone()), (Route::Disconnect, live.clone()), (Route::Default, live)];
+    let routes = [(Route::Connect, live.clone()), (Route::Disconnect, live)];
     assert_eq!(sockets.routes, BTreeMap::from(routes));
     assert_eq!(small().sockets.expect("an API of sockets").routes.len(), 2, "a route may be left out");
 }

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SETTINGS: &str = include_str!("../../../../../docs/settings.md");
 const SMTP_SECRET: &str = "arn:aws:secretsmanager:eu-south-1:123456789012:secret:smtp-AbCdEf";
+const SLACK_SECRET: &str = "arn:aws:secretsmanager:eu-west-1:000000000000:secret:slack-AbCdEf";
 const SAMCONFIG: &str = include_str!("../../../../../samconfig.toml");
 
 #[test]
 fn every_function_logs_to_a_group_of_its_own_that_forgets() {
     let mut groups = BTreeMap::new();
-    each_of("AWS::Logs::LogGroup", &[("LogRetentionDays", "14")], |logical_id, group| {
+    each_of("AWS::Logs::LogGroup", &[("Stage", "staging")], |logical_id, group| {
         let properties = &group["Properties"];
-        assert_eq!(text(properties, "RetentionInDays"), "14", "{logical_id}");
+        assert_eq!(text(properties, "RetentionInDays"), "30", "{logical_id}");
         groups.insert(format!("${{{logical_id}}}"), text(properties, "LogGroupName"));
     });
     let mut functions = 0;
@@ -43,9 +44,8 @@ fn lists(cell: &str, name: &str) -> bool {
 #[test]
 fn every_setting_of_the_template_is_in_the_docs() {
     let cells: Vec<&str> = SETTINGS.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).collect();
-    let smtp = [("EmailSecondProvider", "smtp"), ("SmtpUrl", "smtps://mail.example.com"), ("SmtpSecret", SMTP_SECRET)];
-    for function in deployed(&smtp).functions {
-        for name in function.environment.keys() {
+    for function in deployed(&[]).functions {
+        for name in &function.declared {
             assert!(cells.iter().any(|cell| lists(cell, name)), "docs/settings.md does not list {name}");
         }
     }
@@ -54,7 +54,7 @@ fn every_setting_of_the_template_is_in_the_docs() {
 /// A variable holds the ARN of a secret, never its content; and the function may read that secret alone.
 #[test]
 fn every_function_is_told_the_arn_of_its_secrets_and_may_read_no_other() {
-    let said = [("EmailProvider", "smtp"), ("SmtpUrl", "smtps://mail.example.com"), ("SmtpSecret", SMTP_SECRET)];
+    let said = [("SmtpSecret", SMTP_SECRET), ("SlackSecret", SLACK_SECRET)];
     let template = deployed(&said);
     let mut told = BTreeMap::new();
     for function in &template.functions {
@@ -78,6 +78,7 @@ fn every_function_is_told_the_arn_of_its_secrets_and_may_read_no_other() {
         ("ApiFunction", vec!["BELFRY_PAYMENT_SECRET", "BELFRY_UNSUBSCRIBE_SECRET"]),
         ("DeliverEmailFunction", vec!["BELFRY_SMTP_SECRET", "BELFRY_UNSUBSCRIBE_SECRET"]),
         ("DeliverPushFunction", vec!["BELFRY_FCM_SECRET"]),
+        ("DeliverSlackFunction", vec!["BELFRY_SLACK_ALERTS_SECRET"]),
         ("PaymentFunction", vec!["BELFRY_PAYMENT_SECRET"]),
     ]);
     assert_eq!(told, expected);
@@ -98,9 +99,90 @@ fn a_deployment_can_do_without_a_channel() {
 }
 
 #[test]
+fn a_deployment_can_do_without_payments() {
+    let template = deployed(&[("PaymentSecret", "")]);
+    assert!(template.functions.iter().all(|function| function.binary != "payment"));
+    assert!(template.queues.iter().all(|queue| !queue.name.contains("payment")));
+    for function in &template.functions {
+        assert!(function.declared.contains("BELFRY_PAYMENT_QUEUE_URL") || function.binary != "outbox-stream");
+        assert_eq!(variable(function, "BELFRY_PAYMENT_QUEUE_URL"), None, "{}", function.logical_id);
+        assert_eq!(variable(function, "BELFRY_PAYMENT_SECRET"), None, "{}", function.logical_id);
+    }
+}
+
+/// `sam deploy --guided` asks for each.
+#[test]
+fn there_are_at_most_twelve_parameters() {
+    let template: yaml_serde::Value = yaml_serde::from_str(super::TEMPLATE).expect("yaml");
+    let parameters = template["Parameters"].as_mapping().expect("parameters");
+    assert!(parameters.len() <= 12, "{}", parameters.len());
+    for (name, parameter) in parameters {
+        let has_default = parameter.get("Default").is_some();
+        let is_required = ["JwtIssuer", "JwtAudience"].contains(&name.as_str().expect("a name"));
+        assert_ne!(has_default, is_required, "{name:?}");
+    }
+}
+
+#[test]
+fn an_empty_issuer_or_audience_is_refused() {
+    for name in ["JwtIssuer", "JwtAudience"] {
+        let mut said = super::parameters(&[]);
+        said.insert(name.to_owned(), String::new());
+        let problem = crate::template::Template::parse(super::TEMPLATE, &said).expect_err("empty").to_string();
+        assert!(problem.contains(name), "{problem}");
+    }
+}
+
+/// Many accounts have a limit of 10, and Lambda refuses a stack that reserves too much.
+#[test]
+fn concurrency_is_reserved_only_where_the_mapping_says_so() {
+    let reserved = |template: &str| {
+        let sections = super::resolve(template, &super::parameters(&[])).unwrap_or_else(|error| panic!("{error}"));
+        let resources = sections["Resources"].as_mapping().expect("resources").clone();
+        let of_functions = resources.into_iter().filter(|(_, it)| it["Type"] == "AWS::Serverless::Function");
+        let reserved = of_functions.filter(|(_, it)| it["Properties"].get("ReservedConcurrentExecutions").is_some());
+        reserved.map(|(id, _)| id.as_str().expect("a logical id").to_owned()).collect::<BTreeSet<_>>()
+    };
+    assert!(reserved(super::TEMPLATE).is_empty());
+    let asked = super::TEMPLATE.replace(r#"ReserveConcurrency: "false""#, r#"ReserveConcurrency: "true""#);
+    let expected = ["ApiFunction", "LiveFunction", "OutboxStreamFunction", "PaymentFunction", "SweepFunction"];
+    assert_eq!(reserved(&asked), expected.map(str::to_owned).into());
+}
+
+#[test]
+fn mail_is_sent_from_the_one_address_and_reported_to_a_queue() {
+    let template = deployed(&[]);
+    let email = template.functions.iter().find(|function| function.logical_id == "DeliverEmailFunction");
+    let email = email.expect("the function");
+    assert_eq!(variable(email, "BELFRY_EMAIL_FROM").as_deref(), Some("Belfry <belfry@example.com>"));
+    assert_eq!(variable(email, "BELFRY_EMAIL_PROVIDER").as_deref(), Some("ses"));
+    assert!(template.queues.iter().any(|queue| queue.name == "stack-email-feedback"));
+    let by_server = deployed(&[("SmtpSecret", SMTP_SECRET)]);
+    let email = by_server.functions.iter().find(|function| function.logical_id == "DeliverEmailFunction");
+    let email = email.expect("the function");
+    assert_eq!(variable(email, "BELFRY_EMAIL_PROVIDER").as_deref(), Some("smtp"));
+    assert!(by_server.role(email).expect("a role").rights.iter().all(|right| right.action != "ses:SendEmail"));
+}
+
+#[test]
+fn links_in_mails_have_the_public_address_where_there_is_one() {
+    for (public_url, expected) in [
+        ("", "https://${HttpApi}.execute-api.eu-west-1.amazonaws.com"),
+        ("https://api.example.com", "https://api.example.com"),
+    ] {
+        let template = deployed(&[("PublicUrl", public_url)]);
+        let email = template.functions.iter().find(|function| function.logical_id == "DeliverEmailFunction");
+        assert_eq!(variable(email.expect("the function"), "BELFRY_PUBLIC_URL").as_deref(), Some(expected));
+    }
+}
+
+#[test]
 fn samconfig_names_parameters_that_are_there_and_a_stage_each() {
     let config: toml::Table = SAMCONFIG.parse().expect("toml");
     let parameters = ["dev", "staging", "production"].map(|environment| {
+        // Config environments inherit nothing: `sam build --config-env staging` needs these as well.
+        assert_eq!(config[environment]["build"]["parameters"]["template_file"].as_str(), Some("infra/template.yaml"));
+        assert_eq!(config[environment]["global"]["parameters"]["language_extensions"].as_bool(), Some(true));
         let deploy = &config[environment]["deploy"]["parameters"];
         assert_eq!(deploy["stack_name"].as_str(), Some(format!("belfry-{environment}").as_str()));
         let overrides = deploy["parameter_overrides"].as_array().expect("a list").iter();

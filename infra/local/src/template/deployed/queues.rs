@@ -16,10 +16,11 @@ fn named<'t>(template: &'t Template, name: &str) -> &'t Queue {
 #[test]
 fn every_queue_has_its_dead_letter_queue_its_consumer_and_its_alarm() {
     let template = deployed(&[]);
-    let mut expected = BTreeSet::from(["stack-relay-failures".to_owned()]);
+    let mut expected = BTreeSet::from(["stack-relay-failures", "stack-email-feedback"].map(str::to_owned));
     let visible = alarmed("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName");
     // What the recorder cannot take goes round, and is hidden most of the time.
     let hidden = alarmed("AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "QueueName");
+    let oldest = alarmed("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName");
     let mut sources = BTreeMap::new();
     for subscribed in Subscribed::ALL {
         let queue = named(&template, subscribed.name());
@@ -28,8 +29,10 @@ fn every_queue_has_its_dead_letter_queue_its_consumer_and_its_alarm() {
         assert_eq!(redrive.dead_letter_queue, dead.logical_id);
         assert!(dead.redrive.is_none() && dead.retention == 1_209_600, "{} keeps for 14 days", dead.name);
         assert!(queue.retention < dead.retention, "a message keeps its age in the dead letter queue");
-        let name = format!("${{{}.QueueName}}", dead.logical_id);
-        assert!(visible.contains(&name) && hidden.contains(&name), "no alarm for {}", dead.name);
+        let name = |queue: &Queue| [queue.name.clone(), format!("${{{}.QueueName}}", queue.logical_id)];
+        let has_alarm = |alarmed: &BTreeSet<String>, queue| name(queue).iter().any(|name| alarmed.contains(name));
+        assert!(has_alarm(&visible, dead) && has_alarm(&hidden, dead), "no alarm for {}", dead.name);
+        assert!(has_alarm(&oldest, queue), "no alarm for a backlog of {}", queue.name);
         for (queue, by) in [(queue, None), (dead, Some("DeadLettersFunction"))] {
             let functions = template.functions.iter();
             let mut consumers =
@@ -58,7 +61,7 @@ fn every_queue_has_its_dead_letter_queue_its_consumer_and_its_alarm() {
         });
         let expected = match (sources.get(logical_id), logical_id) {
             (Some(source), _) => Some(("byQueue".to_owned(), vec![source.clone()])),
-            (None, "RelayFailuresQueue") => Some(("denyAll".to_owned(), Vec::new())),
+            (None, "RelayFailuresQueue" | "EmailFeedbackQueue") => Some(("denyAll".to_owned(), Vec::new())),
             (None, _) => None,
         };
         assert_eq!(allowed, expected, "{logical_id}");
@@ -69,8 +72,9 @@ fn every_queue_has_its_dead_letter_queue_its_consumer_and_its_alarm() {
 fn a_consumer_gives_up_on_the_receive_on_which_its_queue_would() {
     let default = Settings::from_iter([]).last_receive().expect("a default");
     assert_eq!(default, 5, "as the specification says");
-    for (otherwise, expected) in [(&[][..], default), (&[("ReceiveCount", "7")], 7)] {
-        let template = deployed(otherwise);
+    for (count, expected) in [("5", default), ("7", 7)] {
+        let template = super::TEMPLATE.replace(r#"ReceiveCount: "5""#, &format!(r#"ReceiveCount: "{count}""#));
+        let template = Template::parse(&template, &super::parameters(&[])).expect("a template");
         for queue in &template.queues {
             assert!(
                 queue.redrive.as_ref().is_none_or(|redrive| redrive.max_receive_count == expected),
@@ -128,4 +132,22 @@ fn sweepers_run_every_minute_and_look_for_anomalies_every_hour() {
     ];
     assert_eq!(runs, expected.map(|(task, rate)| (task.to_owned(), every(rate))).into());
     assert!(sweep.timeout < 60, "a run ends before the next one begins");
+}
+
+#[test]
+fn every_queue_refuses_plaintext_transport() {
+    let mut refusing = BTreeSet::new();
+    each_of("AWS::SQS::QueuePolicy", &[], |logical_id, policy| {
+        let properties = &policy["Properties"];
+        let denies = |statement: &yaml_serde::Value| {
+            statement["Effect"] == "Deny"
+                && statement["Action"] == "sqs:*"
+                && statement["Principal"] == "*"
+                && statement["Condition"]["Bool"]["aws:SecureTransport"] == "false"
+        };
+        assert!(items(&properties["PolicyDocument"], "Statement").iter().any(denies), "{logical_id}");
+        refusing.extend(items(properties, "Queues").iter().filter_map(Value::read).map(|queue| queue.to_string()));
+    });
+    let queues = deployed(&[]).queues.into_iter().map(|queue| format!("${{{}}}", queue.logical_id));
+    assert_eq!(refusing, queues.collect());
 }

@@ -58,10 +58,11 @@ fn a_route_is_found_as_api_gateway_finds_it() {
     }
 }
 
-/// What an access log may say. A path or a query would name people, and hold tickets; an address is theirs too.
+/// What an access log may say: who called, by the subject of their token. A path or a query would name other people, and hold
+/// tickets.
 const LOGGED: [&str; 11] = [
+    "authorizer.claims.sub",
     "authorizer.error",
-    "error.message",
     "error.message",
     "eventType",
     "integrationErrorMessage",
@@ -74,10 +75,10 @@ const LOGGED: [&str; 11] = [
 ];
 
 #[test]
-fn access_logs_are_kept_for_a_while_and_name_nobody() {
+fn access_logs_name_the_caller_and_nobody_else() {
     let mut logs = 0;
     for kind in ["AWS::Serverless::HttpApi", "AWS::ApiGatewayV2::Stage"] {
-        each_of(kind, &[], |logical_id, api| {
+        each_of(kind, &[("Stage", "production")], |logical_id, api| {
             let settings = &api["Properties"]["AccessLogSettings"];
             let format = text(settings, "Format");
             let json: serde_json::Value = serde_json::from_str(&format).expect("a line of JSON");
@@ -93,7 +94,7 @@ fn access_logs_are_kept_for_a_while_and_name_nobody() {
 }
 
 #[test]
-fn the_console_may_call_from_the_one_origin_that_is_named() {
+fn browsers_may_call_from_the_one_origin_that_is_named() {
     let cors = |otherwise: &[(&str, &str)]| {
         let mut origins = None;
         each_of("AWS::Serverless::HttpApi", otherwise, |_, api| {
@@ -103,5 +104,26 @@ fn the_console_may_call_from_the_one_origin_that_is_named() {
         origins
     };
     assert_eq!(cors(&[]), None);
-    assert_eq!(cors(&[("ConsoleOrigin", "https://console.example.com")]), Some(1));
+    assert_eq!(cors(&[("AllowedOrigin", "https://app.example.com")]), Some(1));
+}
+
+#[test]
+fn routes_without_a_token_have_a_lower_limit_of_their_own() {
+    let mut limited = BTreeSet::new();
+    each_of("AWS::Serverless::HttpApi", &[], |_, api| {
+        let properties = &api["Properties"];
+        let rate =
+            |settings: &yaml_serde::Value| text(settings, "ThrottlingRateLimit").parse::<u32>().expect("a number");
+        for (route, settings) in properties["RouteSettings"].as_mapping().expect("limits of routes") {
+            assert!(rate(settings) < rate(&properties["DefaultRouteSettings"]), "{route:?}");
+            limited.insert(route.as_str().expect("a route").to_owned());
+        }
+    });
+    let routes = deployed(&[]).http.expect("an HTTP API").routes.into_iter();
+    let open =
+        routes.filter(|route| route.access == Access::Open).map(|route| format!("{} {}", route.method, route.path));
+    assert_eq!(limited, open.collect());
+    each_of("AWS::ApiGatewayV2::Stage", &[], |_, stage| {
+        assert!(stage["Properties"]["RouteSettings"].get("$connect").is_some(), "anybody can ask for a socket");
+    });
 }
