@@ -52,12 +52,13 @@ pub fn created_secrets(stack: &str) -> BTreeMap<String, String> {
     [(logical_id.to_owned(), Secrets::arn(&format!("{stack}-{end}")))].into()
 }
 
-/// Creates the secrets of a stack. Access tokens of FCM are given out at `token_server`.
+/// Creates the secrets of a stack; that of the mail server for whoever has one. Access tokens of FCM are given out at `token_server`.
 pub fn create_secrets(providers: &Providers, stack: &str, token_server: &str) {
     let random: [u8; 32] = rand::random();
     let values = [
         ("unsubscribe", hex::encode(random)),
         ("fcm", service_account(token_server).to_string()),
+        ("smtp", json!({"username": "belfry", "password": "belfry"}).to_string()),
         ("payment", json!({"key": "sk_test_of_the_stand_in", "webhook_secrets": []}).to_string()),
     ];
     for (end, value) in values {

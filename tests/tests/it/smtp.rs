@@ -18,9 +18,14 @@ struct MailServer {
 
 impl MailServer {
     async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    async fn start_with(arguments: &[&str]) -> Self {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         let mut process = Command::new(format!("{root}/scripts/smtp-server"))
             .arg(format!("{root}/shared/channels/tests/relay.py"))
+            .args(arguments)
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -67,6 +72,23 @@ async fn a_notification_arrives_as_a_mail_with_both_parts_and_both_headers() {
     assert_eq!(send(&stack, "EMAIL").await["status"], "SENT");
     assert!(stack.sent("EMAIL").await.is_empty(), "SES is not asked");
     is_the_mail(&stack, &server.mails().await);
+}
+
+#[tokio::test]
+async fn a_mail_server_knows_belfry_by_its_secret() {
+    let server = MailServer::start_with(&["--login", "belfry", "rotated"]).await;
+    let settings = [("BELFRY_EMAIL_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", server.url.as_str())];
+    let mut options = hasty(&[&settings[..], &PATIENT].concat());
+    options.parameters.insert("SmtpSecret".to_owned(), providers::Secrets::arn("belfry-smtp"));
+    let stack = Stack::with(options).await;
+    let login = json!({"name": "smtp", "value": {"username": "belfry", "password": "rotated"}});
+    assert_eq!(stack.call(reqwest::Method::POST, "/local/secrets", Some(login)).await.status, 200);
+    customer(&stack).await;
+    announce(&stack, "e", &["EMAIL"]).await;
+    assert_eq!(send(&stack, "EMAIL").await["status"], "SENT");
+    let mails = server.mails().await;
+    is_the_mail(&stack, &mails);
+    assert_eq!(mails[0]["login"], "belfry");
 }
 
 #[tokio::test]

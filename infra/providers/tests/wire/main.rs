@@ -6,6 +6,7 @@
 mod email;
 mod payments;
 mod push;
+mod secrets;
 mod slack;
 mod sms;
 
