@@ -207,7 +207,7 @@ impl Host {
         let metrics = RecentMetrics::default();
         let outside = Outside::new(&url, &providers_url);
         let http = template.http.clone().ok_or(HostError::NoHttp)?;
-        let lambda = options.lambda.as_deref().map(StartLambda::new);
+        let lambda = options.lambda.as_deref().map(|url| StartLambda::new(url, starting.stop.clone()));
         let mut api = None;
         let mut environments = Environments::new(&endpoints, &providers_url);
         for function in &template.functions {

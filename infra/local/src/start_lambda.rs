@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 /// How long to wait before asking again where nobody listens yet: `start-lambda` reads what the host has written, so it
 /// starts later.
@@ -18,18 +19,19 @@ pub struct StartLambda {
     client: reqwest::Client,
     url: String,
     is_missed: Arc<AtomicBool>,
+    stop: CancellationToken,
 }
 
 impl StartLambda {
-    /// It answers at `url`, for example `http://127.0.0.1:3001`.
-    pub fn new(url: &str) -> Self {
+    /// It answers at `url`, for example `http://127.0.0.1:3001`. Once `stop` is cancelled, nobody waits for it to listen.
+    pub fn new(url: &str, stop: CancellationToken) -> Self {
         let client = outside::http::client(TO_CONNECT);
-        Self { client, url: url.trim_end_matches('/').to_owned(), is_missed: Arc::default() }
+        Self { client, url: url.trim_end_matches('/').to_owned(), is_missed: Arc::default(), stop }
     }
 
     /// Invokes a function and waits for its answer, as long as its caller does; for `start-lambda` itself as well.
     pub async fn invoke(self, function: String, event: Value) -> Result<Value, String> {
-        let Self { client, url, is_missed } = self;
+        let Self { client, url, is_missed, stop } = self;
         let url = format!("{url}/2015-03-31/functions/{function}/invocations");
         loop {
             match client.post(&url).json(&event).send().await {
@@ -44,7 +46,9 @@ impl StartLambda {
                     if !is_missed.swap(true, Ordering::Relaxed) {
                         tracing::warn!(url, "sam local start-lambda does not answer: waiting for it");
                     }
-                    tokio::time::sleep(ASK_AGAIN).await;
+                    if stop.run_until_cancelled(tokio::time::sleep(ASK_AGAIN)).await.is_none() {
+                        return Err("the host stops, and start-lambda does not answer".to_owned());
+                    }
                 }
                 Err(error) => return Err(ledger::causes(&error)),
             }

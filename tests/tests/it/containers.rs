@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -165,7 +166,7 @@ async fn invoke(State(lambda): State<StartLambda>, Path(function): Path<String>,
 
 /// A host without functions, and the one that has them, on the same engines.
 struct Apart {
-    engine: Engine,
+    _engine: Engine,
     functions: Stack,
     gateway: Stack,
     lambda: StartLambda,
@@ -189,7 +190,7 @@ impl Apart {
         let settings = settings.map(|(name, value)| (name.to_owned(), value)).into();
         let functions = Stack::with(Options { by_hand: true, settings, ..on() }).await;
         let lambda = StartLambda::of(&functions);
-        Self { engine, functions, gateway, lambda, listener: Some(listener), address }
+        Self { _engine: engine, functions, gateway, lambda, listener: Some(listener), address }
     }
 
     async fn serve(&mut self) {
@@ -276,7 +277,16 @@ async fn invocations_wait_for_start_lambda_to_listen() {
     assert_eq!(accepted.await.expect("an answer").status, StatusCode::ACCEPTED);
     apart.gateway.idle().await;
     assert_eq!(apart.gateway.customer("u-1").await.inbox_titles().await, ["Soon"]);
-    apart.gateway.stop().await;
-    apart.functions.stop().await;
-    apart.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_host_stops_while_an_invocation_waits_for_start_lambda() {
+    let mut apart = Apart::start().await;
+    drop(apart.listener.take());
+    let source = apart.gateway.source().await;
+    let waiting = tokio::spawn(async move { source.hand_in(&announcement("e-1", "u-1", "Never")).await });
+    while apart.gateway.call(Method::GET, "/local/idle?timeout=0", None).await.status == StatusCode::OK {}
+    // Otherwise it would stop after the function's timeout and a minute.
+    tokio::time::timeout(Duration::from_secs(30), apart.gateway.stop()).await.expect("it stops");
+    assert_eq!(waiting.await.expect("an answer").status, StatusCode::INTERNAL_SERVER_ERROR);
 }
