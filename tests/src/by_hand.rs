@@ -43,7 +43,7 @@ impl Stack {
                     "ApproximateCreationDateTime": 1_794_819_600, "Keys": keys, "NewImage": row,
                     "SequenceNumber": (100 + number).to_string(), "SizeBytes": 500, "StreamViewType": "NEW_IMAGE",
                 },
-                "eventSourceARN": format!("arn:aws:dynamodb:us-east-1:000000000000:table/belfry-{table}/stream/1"),
+                "eventSourceARN": format!("arn:aws:dynamodb:us-east-1:000000000000:table/belfry-local-{table}/stream/1"),
             })
         };
         json!({"Records": rows.iter().enumerate().map(record).collect::<Vec<_>>()})
@@ -51,7 +51,7 @@ impl Stack {
 
     /// What stands in a table, as DynamoDB writes it in JSON.
     pub async fn rows(&self, table: &str) -> Vec<Value> {
-        let mut ask = json!({"TableName": format!("belfry-{table}"), "ConsistentRead": true});
+        let mut ask = json!({"TableName": format!("belfry-local-{table}"), "ConsistentRead": true});
         let mut rows = Vec::new();
         loop {
             let mut page = self.ask_dynamodb("Scan", &ask).await;
@@ -93,7 +93,7 @@ pub fn event(queue: &str, messages: &[Message]) -> Value {
             "attributes": system.collect::<serde_json::Map<_, _>>(),
             "messageAttributes": attributes.collect::<serde_json::Map<_, _>>(),
             "eventSource": "aws:sqs",
-            "eventSourceARN": format!("arn:aws:sqs:us-east-1:000000000000:belfry-{queue}"),
+            "eventSourceARN": format!("arn:aws:sqs:us-east-1:000000000000:belfry-local-{queue}"),
             "awsRegion": "us-east-1",
         })
     };

@@ -153,7 +153,7 @@ impl Stack {
 
     /// Everything that a table holds.
     pub async fn items(&self, table: &str) -> Vec<HashMap<String, AttributeValue>> {
-        let table = format!("belfry-{table}");
+        let table = format!("belfry-local-{table}");
         let pages =
             self.dynamodb().await.scan().table_name(table).consistent_read(true).into_paginator().items().send();
         pages.collect::<Result<Vec<_>, _>>().await.expect("the table can be read")
@@ -188,7 +188,7 @@ impl Stack {
 
     /// The URL of a queue.
     pub async fn queue_url(&self, queue: &str) -> String {
-        let asked = self.sqs().await.get_queue_url().queue_name(format!("belfry-{queue}")).send().await;
+        let asked = self.sqs().await.get_queue_url().queue_name(format!("belfry-local-{queue}")).send().await;
         asked.expect("the queue is there").queue_url.expect("a URL")
     }
 

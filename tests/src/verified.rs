@@ -12,7 +12,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// Checks the tables that answer there; nothing may be under way for longer than `grace`.
 pub async fn verified(dynamodb: aws_sdk_dynamodb::Client, grace: Duration) -> Report {
-    verified_with(&Survey::of_stack(Ledger::new(dynamodb), "belfry"), grace, Duration::from_millis(20)).await
+    verified_with(&Survey::of_stack(Ledger::new(dynamodb), "belfry-local"), grace, Duration::from_millis(20)).await
 }
 
 /// The same; what looks wrong is looked at again after `settle`.

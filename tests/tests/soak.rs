@@ -53,7 +53,7 @@ impl Spoiler {
     /// What the audit says of tables in which a message that was sent is said to be skipped; then it is right again.
     async fn skipped(&self) -> Vec<String> {
         let (client, _) = self.soak.behind_the_scenes();
-        let table = "belfry-sends";
+        let table = "belfry-local-sends";
         let item = self.first(table, |item| item.contains("SENT") && item.contains("EMAIL")).await;
         let mut spoilt = item.clone();
         let sent_at = spoilt.remove("sent_at").expect("a time");
@@ -70,7 +70,7 @@ impl Spoiler {
     /// What the audit says of tables in which the first item that is so is missing; then it is there again.
     async fn missing(&self, table: &str, keys: &[&str], is_so: impl Fn(&str) -> bool) -> Vec<String> {
         let (client, _) = self.soak.behind_the_scenes();
-        let table = format!("belfry-{table}");
+        let table = format!("belfry-local-{table}");
         let item = self.first(&table, is_so).await;
         let key = keys.iter().map(|key| ((*key).to_owned(), item[*key].clone())).collect();
         client.delete_item().table_name(&table).set_key(Some(key)).send().await.expect("it goes");
@@ -95,14 +95,15 @@ impl Spoiler {
 
     async fn events_with_letters(&self) -> Vec<String> {
         let (client, _) = self.soak.behind_the_scenes();
-        let letters = client.scan().table_name("belfry-dead-letters").send().await.expect("a scan");
+        let letters = client.scan().table_name("belfry-local-dead-letters").send().await.expect("a scan");
         let letters = letters.items.unwrap_or_default();
         letters.iter().filter_map(|item| item.get("event_id")?.as_s().ok().cloned()).collect()
     }
 
     async fn completed_order(&self) -> String {
         let (client, _) = self.soak.behind_the_scenes();
-        let orders = client.scan().table_name("belfry-orders").send().await.expect("a scan").items.unwrap_or_default();
+        let orders =
+            client.scan().table_name("belfry-local-orders").send().await.expect("a scan").items.unwrap_or_default();
         let completed = |item: &&Item| item["status"] == AttributeValue::S("COMPLETED".to_owned());
         let order = orders.iter().find(completed).expect("an order that is completed");
         order["order_id"].as_s().expect("an id").clone()
@@ -116,7 +117,7 @@ async fn it_is_not_at_rest_before_its_queues_are_empty() {
     soak.run().await;
     soak.rest().await.expect("it comes to rest");
     let queues = soak.queues();
-    let url = queues.get_queue_url().queue_name("belfry-payment").send().await.expect("a queue");
+    let url = queues.get_queue_url().queue_name("belfry-local-payment").send().await.expect("a queue");
     let url = url.queue_url.expect("its address");
     let late = queues.send_message().queue_url(&url).message_body("late").delay_seconds(25);
     late.send().await.expect("it is sent");

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use domain::notification::HandledBy;
 use ledger::command::Answer;
 use ledger::{Corrupt, LedgerError};
+use runtime::secrets::Unavailable;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -152,6 +153,13 @@ impl From<LedgerError> for ApiError {
                 Self::unexpected(&error)
             }
         }
+    }
+}
+
+/// The log has the reason already, once.
+impl From<Unavailable> for ApiError {
+    fn from(_: Unavailable) -> Self {
+        Self::new(Code::Unavailable, "temporarily unavailable, try again")
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! One round trip: no read before, three items, six write units.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use domain::order::{Line, Order, OrderRequest};
@@ -13,7 +15,7 @@ use uuid::Uuid;
 use crate::answer::Keyed;
 use crate::body::JsonBody;
 use crate::caller::{Caller, Scope};
-use crate::error::{ApiError, ErrorBody};
+use crate::error::{ApiError, Code, ErrorBody};
 use crate::orders::{OrderView, not_theirs};
 use crate::{Api, Shared};
 
@@ -27,12 +29,14 @@ use crate::{Api, Shared};
         (status = 201, description = "placed, now or by an earlier request with this key", body = OrderView),
         (status = 400, body = ErrorBody),
         (status = 403, description = "for another customer than the caller", body = ErrorBody),
+        (status = 404, description = "orders are not enabled", body = ErrorBody),
         (status = 409, description = "the key was used for another request", body = ErrorBody),
     )
 )]
 pub async fn place_order(
     State(api): Shared,
     _: MayPlace,
+    _: OrdersEnabled,
     keyed: Keyed,
     body: JsonBody<OrderRequest>,
 ) -> Result<Response, ApiError> {
@@ -66,6 +70,18 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for MayPlace {
         let caller = Caller::from_request_parts(parts, state).await?;
         let places = caller.user_type == Some(Audience::Customer) || caller.may(Scope::CommandsWrite);
         if places { Ok(Self) } else { Err(not_theirs()) }
+    }
+}
+
+/// A deployment that takes orders. One without payments would accept them and never finish them.
+#[derive(Debug)]
+pub struct OrdersEnabled;
+
+impl axum::extract::FromRequestParts<Arc<Api>> for OrdersEnabled {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(_: &mut axum::http::request::Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        if api.orders_enabled { Ok(Self) } else { Err(ApiError::new(Code::NotFound, "orders are not enabled")) }
     }
 }
 

@@ -8,7 +8,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Html;
 use domain::recipient::{Channel, Recipient};
+use domain::unsubscribe::UnsubscribeKey;
 use domain::{Audience, UserId};
+use runtime::secrets::Versions;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -22,10 +24,10 @@ use crate::{Api, Shared};
     path = "/v1/unsubscribe/{signed}",
     params(("signed" = String, Path, description = "as in the mail's List-Unsubscribe header")),
     security(()),
-    responses((status = 200, body = Unsubscribed), (status = 404, body = ErrorBody))
+    responses((status = 200, body = Unsubscribed), (status = 404, body = ErrorBody), (status = 503, body = ErrorBody))
 )]
 pub async fn unsubscribe(State(api): Shared, InPath(signed): InPath<String>) -> Result<Json<Unsubscribed>, ApiError> {
-    let (audience, user_id) = api.named(&signed)?;
+    let (audience, user_id) = api.named(&signed).await?;
     let opt_out = |recipient: &Recipient| {
         let details = recipient.details.opted_out_of(Channel::Email);
         (details != recipient.details).then(|| Recipient { details, ..recipient.clone() })
@@ -42,13 +44,17 @@ pub async fn unsubscribe(State(api): Shared, InPath(signed): InPath<String>) -> 
     path = "/v1/unsubscribe/{signed}",
     params(("signed" = String, Path)),
     security(()),
-    responses((status = 200, content_type = "text/html", body = String), (status = 404, body = ErrorBody))
+    responses(
+        (status = 200, content_type = "text/html", body = String),
+        (status = 404, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    )
 )]
 pub async fn ask_to_unsubscribe(
     State(api): Shared,
     InPath(signed): InPath<String>,
 ) -> Result<Html<&'static str>, ApiError> {
-    api.named(&signed)?;
+    api.named(&signed).await?;
     Ok(Html(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>Unsubscribe</title><p>Stop all mail to this address?</p>\
@@ -63,7 +69,17 @@ pub struct Unsubscribed {
 }
 
 impl Api {
-    fn named(&self, signed: &str) -> Result<(Audience, UserId), ApiError> {
-        self.unsubscribe_key.open(signed).ok_or_else(|| ApiError::new(Code::NotFound, "no such link"))
+    /// Whom a link names: it was signed with the current version of the secret, or with the one before.
+    async fn named(&self, signed: &str) -> Result<(Audience, UserId), ApiError> {
+        if let Some(named) = named_by(&self.unsubscribe_secret.versions().await?, signed) {
+            return Ok(named);
+        }
+        // Whoever signs may know of a rotation already.
+        let named = named_by(&self.unsubscribe_secret.refetched().await?, signed);
+        named.ok_or_else(|| ApiError::new(Code::NotFound, "no such link"))
     }
+}
+
+fn named_by(keys: &Versions<UnsubscribeKey>, signed: &str) -> Option<(Audience, UserId)> {
+    std::iter::once(&keys.current).chain(&keys.previous).find_map(|key| key.open(signed))
 }

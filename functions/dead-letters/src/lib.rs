@@ -39,7 +39,8 @@ impl DeadLetters {
         sqs: aws_sdk_sqs::Client,
         metrics: Metrics,
     ) -> Result<Self, BadStart> {
-        let sources = Queue::ALL.into_iter().map(|queue| Source::from_settings(settings, queue));
+        let there = |queue: &Queue| !queue.is_optional() || settings.optional(queue.setting()).is_some();
+        let sources = Queue::ALL.into_iter().filter(there).map(|queue| Source::from_settings(settings, queue));
         let sources: Vec<Source> = sources.collect::<Result<_, _>>()?;
         let redrives = sources.iter().filter(|source| source.queue == Queue::Redrives.name()).cloned().collect();
         Ok(Self {

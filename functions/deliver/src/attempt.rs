@@ -8,8 +8,8 @@ use domain::recipient::{Channel, Recipient, Skip, address_hash};
 use domain::send::{AddressReceipt, ChannelSend, Ended};
 use futures_util::future::join_all;
 
-use crate::Deliver;
 use crate::render::render;
+use crate::{Deliver, Links};
 
 /// What came of an attempt.
 pub struct Attempted {
@@ -34,6 +34,7 @@ impl Deliver {
         send: &ChannelSend,
         recipient: Option<&Recipient>,
         told: Option<&EventNotification>,
+        links: &Links<'_>,
     ) -> Attempted {
         let Some(recipient) = recipient else { return Ended::Skipped(Skip::NoAddress).into() };
         if let Some(skip) = recipient.skip(&send.event_type, self.channel) {
@@ -42,7 +43,11 @@ impl Deliver {
             return ended.into();
         }
         let Some(told) = told else { return Ended::Refused("its notification is gone".to_owned()).into() };
-        let message = match render(&self.texts, self.channel, told, recipient, self.unsubscribe.as_ref()) {
+        let links = match links.as_ref().map_err(|unavailable| unavailable.to_string()) {
+            Ok(links) => links.as_ref(),
+            Err(reason) => return Ended::Unavailable(reason, None).into(),
+        };
+        let message = match render(&self.texts, self.channel, told, recipient, links) {
             Ok(message) => message,
             Err(problem) => return Ended::Refused(problem.to_string()).into(),
         };

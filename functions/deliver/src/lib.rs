@@ -31,6 +31,7 @@ use messaging::delivery::{attributes, failed, given_up, receive_count};
 use messaging::order::{self, NotAnOrder};
 use messaging::{Queues, Source};
 use runtime::metrics::{Consumed, Delivered};
+use runtime::secrets::Unavailable;
 use runtime::{BadSetting, Metrics, Settings};
 use texts::{BadTemplate, Texts};
 use tracing::Instrument;
@@ -71,6 +72,9 @@ pub enum BadStart {
     #[error(transparent)]
     Template(#[from] BadTemplate),
 }
+
+/// What links to unsubscribe with are signed with, on the channel that has such links.
+type Links<'a> = Result<Option<render::SignedLinks<'a>>, Unavailable>;
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,10 +128,10 @@ impl Deliver {
         let providers = match channel {
             Channel::Email => Providers::email(settings, aws)?,
             Channel::Sms => Providers::sms(settings, aws)?,
-            Channel::Push => Providers::push(settings)?,
+            Channel::Push => Providers::push(settings, aws)?,
             Channel::Slack | Channel::Websocket => Providers::slack(settings)?,
         };
-        let links = (channel == Channel::Email).then(|| render::UnsubscribeLinks::from_settings(settings));
+        let links = (channel == Channel::Email).then(|| render::UnsubscribeLinks::from_settings(settings, aws));
         Ok(Self {
             ledger,
             queues: Queues::from_settings(sqs.clone(), settings, &[queue].into())?,
@@ -152,7 +156,12 @@ impl Deliver {
 
     /// Works on one batch, all its messages at once.
     pub async fn handle(&self, batch: SqsEvent) -> SqsBatchResponse {
-        let done = join_all(batch.records.iter().map(|message| self.one(message))).await;
+        // Before anything is claimed: fetching a secret takes time that a claim's lease is not made for.
+        let links = match &self.unsubscribe {
+            Some(links) => links.signed().await.map(Some),
+            None => Ok(None),
+        };
+        let done = join_all(batch.records.iter().map(|message| self.one(message, &links))).await;
         let mut response = SqsBatchResponse::default();
         let mut delivered = Delivered::default();
         let mut dead_letters = 0;
@@ -177,7 +186,7 @@ impl Deliver {
         response
     }
 
-    async fn one(&self, message: &SqsMessage) -> Done {
+    async fn one(&self, message: &SqsMessage, links: &Links<'_>) -> Done {
         let order = order::read(message.body.as_deref().unwrap_or_default());
         let message_id = message.message_id.as_deref().unwrap_or_default();
         let attributes = attributes(message);
@@ -194,7 +203,7 @@ impl Deliver {
         let worked = async {
             let done = match order {
                 Ok(order) if order.channel != self.channel => Err(Undelivered::Misled(order.channel.as_str())),
-                Ok(order) => self.work(&order, order::redrive(&attributes)).await.map_err(Undelivered::from),
+                Ok(order) => self.work(&order, order::redrive(&attributes), links).await.map_err(Undelivered::from),
                 Err(problem) => Err(problem.into()),
             };
             match done {
@@ -249,7 +258,7 @@ impl Deliver {
         Done::Back(at)
     }
 
-    async fn work(&self, order: &SendOrder, redrive: Option<Uuid>) -> Result<Done, LedgerError> {
+    async fn work(&self, order: &SendOrder, redrive: Option<Uuid>, links: &Links<'_>) -> Result<Done, LedgerError> {
         let claim = Uuid::now_v7();
         let mut unanswered = None;
         for _ in 0..RACES {
@@ -291,7 +300,7 @@ impl Deliver {
             let recipient = self.recipients.among(&found, order.audience, &order.user_id);
             let told = self.event_notifications.among(&found, &keys[2]);
             let attempted = match recipient.and_then(|recipient| Ok((recipient, told?))) {
-                Ok((recipient, told)) => self.attempt(&claimed, recipient.as_ref(), told.as_ref()).await,
+                Ok((recipient, told)) => self.attempt(&claimed, recipient.as_ref(), told.as_ref(), links).await,
                 Err(corrupt) => Ended::Refused(corrupt.to_string()).into(),
             };
             return self.conclude(&claimed, attempted, &found).await.map(Done::Ended);

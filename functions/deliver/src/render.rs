@@ -1,30 +1,47 @@
 //! What is said: an event notification, rendered for one recipient and one channel.
 
+use std::sync::Arc;
+
+use aws_types::SdkConfig;
 use channels::{Message, Url};
 use domain::notification::{EventNotification, Text};
 use domain::recipient::{Channel, Recipient};
 use domain::unsubscribe::UnsubscribeKey;
-use runtime::{BadSetting, Settings};
+use runtime::secrets::{self, Unavailable};
+use runtime::{BadSetting, Secret, Settings};
 use texts::{Mail, Reader, RenderError, Texts};
 
-/// How links to unsubscribe with are made.
+/// Where links to unsubscribe with lead, and the secret that they are signed with.
 pub struct UnsubscribeLinks {
     base: Url,
-    key: UnsubscribeKey,
+    secret: Secret<UnsubscribeKey>,
+}
+
+/// Signs links.
+pub struct SignedLinks<'a> {
+    base: &'a Url,
+    key: Arc<UnsubscribeKey>,
 }
 
 impl UnsubscribeLinks {
-    /// `BELFRY_PUBLIC_URL`, where the API answers, and `BELFRY_UNSUBSCRIBE_KEY`.
-    pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
+    /// `BELFRY_PUBLIC_URL`, where the API answers, and `BELFRY_UNSUBSCRIBE_SECRET`.
+    pub fn from_settings(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let base = settings.text("BELFRY_PUBLIC_URL")?;
         let url = Url::parse(&format!("{}/", base.trim_end_matches('/'))).map_err(|_| BadSetting::Wrong {
             name: "BELFRY_PUBLIC_URL".to_owned(),
             expected: "the URL of the API".to_owned(),
             value: base,
         })?;
-        Ok(Self { base: url, key: settings.unsubscribe_key()? })
+        Ok(Self { base: url, secret: secrets::unsubscribe(settings, aws)? })
     }
 
+    /// With the current version of the secret.
+    pub async fn signed(&self) -> Result<SignedLinks<'_>, Unavailable> {
+        Ok(SignedLinks { base: &self.base, key: self.secret.current().await? })
+    }
+}
+
+impl SignedLinks<'_> {
     fn link(&self, recipient: &Recipient) -> Option<Url> {
         let signed = self.key.sign(recipient.user_type, &recipient.user_id);
         self.base.join(&format!("v1/unsubscribe/{signed}")).ok()
@@ -37,7 +54,7 @@ pub fn render(
     channel: Channel,
     told: &EventNotification,
     recipient: &Recipient,
-    links: Option<&UnsubscribeLinks>,
+    links: Option<&SignedLinks<'_>>,
 ) -> Result<Message, RenderError> {
     let reader = Reader::from(&recipient.details);
     let (event_type, audience, properties) = (told.event_type.as_str(), told.audience, &told.properties);

@@ -10,6 +10,7 @@
 //! charge that is to be refunded is recorded by itself before it is.
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use aws_types::SdkConfig;
 use domain::id::Line;
 use domain::order::{
     CANCELLED, OrderCancelled, OrderValidated, PAID, PAYMENT_FAILED, PaymentFailed, REFUNDED, VALIDATED,
@@ -69,13 +70,14 @@ impl Payment {
         ledger: Ledger,
         sqs: aws_sdk_sqs::Client,
         metrics: Metrics,
+        aws: &SdkConfig,
     ) -> Result<Self, BadSetting> {
         let sources = vec![Source::from_settings(settings, Queue::Payment)?];
         Ok(Self {
             consumer: Consumer::new(settings, ledger, sqs, metrics, sources)?,
             events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
             payments: Payments::new(settings.text("BELFRY_PAYMENTS_TABLE")?),
-            provider: PaymentProvider::from_settings(settings)?,
+            provider: PaymentProvider::from_settings(settings, aws)?,
         })
     }
 

@@ -8,7 +8,7 @@ use dynoxide::DynoxideError;
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Somebody else listens on the port that was asked for.
-    #[error("port {port} on 127.0.0.1 is taken")]
+    #[error("port {port} is taken")]
     PortTaken {
         /// The port that was asked for.
         port: u16,
@@ -16,7 +16,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// The port cannot be listened on, for another reason.
-    #[error("cannot listen on port {port} of 127.0.0.1")]
+    #[error("cannot listen on port {port}: {source}")]
     Listen {
         /// The port that was asked for.
         port: u16,

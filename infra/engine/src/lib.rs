@@ -5,9 +5,12 @@ mod error;
 mod served;
 mod sqs;
 
+use std::net::IpAddr;
+
 use tokio::sync::watch;
 
 pub use error::{EngineError, TemplateError};
+pub use served::listen;
 
 use dynamodb::Tables;
 use served::{Port, Served};
@@ -37,8 +40,17 @@ impl Engine {
     /// # Errors
     /// When a port is taken, or the process has no room for one more listener, thread or database.
     pub async fn start(ports: Ports) -> Result<Engine, EngineError> {
-        let dynamodb = Port::listen(ports.dynamodb)?;
-        let sqs = Port::listen(ports.sqs)?;
+        Self::start_at(ports, &[]).await
+    }
+
+    /// Starts an empty pair on 127.0.0.1 and, with the same ports, on other addresses of this machine: where its containers
+    /// reach it.
+    ///
+    /// # Errors
+    /// Those of [`Engine::start`]; and when an address is not this machine's, or stands for all of them.
+    pub async fn start_at(ports: Ports, also: &[IpAddr]) -> Result<Engine, EngineError> {
+        let dynamodb = Port::listen(ports.dynamodb, also)?;
+        let sqs = Port::listen(ports.sqs, also)?;
         let tables = Tables::empty()?;
         let writes = tables.writes();
         Ok(Engine {

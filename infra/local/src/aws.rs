@@ -5,6 +5,7 @@ use std::time::Duration;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, SharedHttpClient};
+use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 use runtime::{Pool, Roots};
 
 /// The region that everything local says it is in.
@@ -67,8 +68,11 @@ impl Clients {
 
     /// Clients of a function: they sign with its name, and go through this HTTP client. Credentials of the
     /// environment are used as they are, by everybody.
-    pub fn of_function(&self, function: &str, endpoints: &Endpoints, http: &SharedHttpClient) -> Self {
-        let mut own = self.aws.to_builder();
+    ///
+    /// Secrets Manager answers at `secrets`.
+    pub fn of_function(&self, function: &str, endpoints: &Endpoints, secrets: &str, http: &SharedHttpClient) -> Self {
+        let at = SecretsAt { url: secrets.to_owned(), others: self.aws.clone() };
+        let mut own = self.aws.to_builder().service_config(at);
         if !has_credentials() {
             let signed = Credentials::new(function, "local", None, None, "belfry-local");
             own = own.credentials_provider(SharedCredentialsProvider::new(signed)).http_client(http.clone());
@@ -87,6 +91,23 @@ impl Clients {
             streams: aws_sdk_dynamodbstreams::Client::from_conf(streams.build()),
             sqs: aws_sdk_sqs::Client::from_conf(sqs.build()),
             aws,
+        }
+    }
+}
+
+/// Where Secrets Manager answers on this host, for its client looks where `AWS_ENDPOINT_URL_SECRETS_MANAGER` would be
+/// found. Other services answer where they did.
+#[derive(Debug)]
+struct SecretsAt {
+    url: String,
+    others: SdkConfig,
+}
+
+impl LoadServiceConfig for SecretsAt {
+    fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
+        match (key.service_id(), key.env()) {
+            ("Secrets Manager", "AWS_ENDPOINT_URL") => Some(self.url.clone()),
+            _ => self.others.service_config()?.load_config(key),
         }
     }
 }
@@ -122,5 +143,7 @@ fn loader() -> ConfigLoader {
 }
 
 fn has_credentials() -> bool {
-    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].into_iter().any(|name| std::env::var_os(name).is_some())
+    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
+        .into_iter()
+        .any(|name| std::env::var_os(name).is_some_and(|set| !set.is_empty()))
 }

@@ -17,8 +17,13 @@ use serde_json::Value;
 
 use crate::activity::Activity;
 use crate::aws::Clients;
+use crate::http_event;
 use crate::metrics::RecentMetrics;
+use crate::start_lambda::StartLambda;
 use crate::template::Function;
+
+/// What a container may take to start, besides the function's own timeout.
+const COLD_CONTAINER: Duration = Duration::from_secs(60);
 
 type Handler = dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync;
 
@@ -34,8 +39,8 @@ pub struct Invocable {
 
 /// What a function is, once it has started.
 pub enum Started {
-    /// It answers HTTP.
-    Http(axum::Router),
+    /// It answers HTTP. It can be invoked with API Gateway's events as well.
+    Http(axum::Router, Invocable),
     /// It is invoked with events.
     Events(Invocable),
 }
@@ -59,49 +64,52 @@ pub fn start(
     let settings: Settings = environment.into_iter().collect();
     let ledger = Ledger::new(clients.dynamodb.clone());
     let failed = |problem: String| NotStarted { name: function.logical_id.clone(), problem };
-    let invocable = |handler: Arc<Handler>| {
-        Started::Events(Invocable {
-            name: function.logical_id.clone(),
-            timeout: Duration::from_secs(function.timeout.into()),
-            handler,
-            activity: activity.clone(),
-        })
-    };
+    let invocable = |handler| Invocable::new(function, Duration::ZERO, handler, activity);
     let (sqs, aws) = (clients.sqs.clone(), &clients.aws);
     // A function behind an event source answers for itself: what fails in it is in its answer.
     macro_rules! behind_events {
         ($function:expr) => {{
             let function = Arc::new($function.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
+            Ok(Started::Events(invocable(handler(move |event| {
                 let function = Arc::clone(&function);
                 async move { Ok::<_, Infallible>(function.handle(event).await) }
-            })))
+            }))))
         }};
     }
     let metrics = metrics.sink();
     match function.binary.as_str() {
         "api" => {
             let router = api::router(&settings, ledger, metrics, &clients.aws);
-            router.map(Started::Http).map_err(|error| failed(error.to_string()))
+            let router = router.map_err(|error| failed(error.to_string()))?;
+            let invoked = router.clone();
+            let invoked = invocable(Arc::new(move |event| Box::pin(http_event::invoke(invoked.clone(), event))));
+            Ok(Started::Http(router, invoked))
         }
         "outbox-stream" => behind_events!(outbox_stream::OutboxStream::new(&settings, ledger, sqs, metrics)),
         "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
         "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
         "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
-        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics)),
+        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
         "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
         "dead-letters" => behind_events!(dead_letters::DeadLetters::new(&settings, ledger, sqs, metrics)),
         "live" => behind_events!(live::Live::new(&settings, ledger)),
         "sweep" => {
             let sweep = sweep::Sweep::new(&settings, ledger, sqs, metrics);
             let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
-            Ok(invocable(handler(move |event| {
+            Ok(Started::Events(invocable(handler(move |event| {
                 let sweep = Arc::clone(&sweep);
                 async move { sweep.handle(event).await }
-            })))
+            }))))
         }
         other => Err(failed(format!("this build has no function with the binary `{other}`"))),
     }
+}
+
+/// A function in a container of `sam local start-lambda`.
+pub fn in_container(function: &Function, lambda: &StartLambda, activity: &Activity) -> Invocable {
+    let (lambda, name) = (lambda.clone(), function.logical_id.clone());
+    let handler = move |event| lambda.clone().invoke(name.clone(), event);
+    Invocable::new(function, COLD_CONTAINER, Arc::new(move |event| Box::pin(handler(event))), activity)
 }
 
 fn handler<E, R, P, F>(handle: impl Fn(E) -> F + Send + Sync + 'static) -> Arc<Handler>
@@ -119,6 +127,17 @@ where
             serde_json::to_value(response).map_err(|error| error.to_string())
         })
     })
+}
+
+impl Invocable {
+    fn new(function: &Function, slack: Duration, handler: Arc<Handler>, activity: &Activity) -> Self {
+        Self {
+            name: function.logical_id.clone(),
+            timeout: Duration::from_secs(function.timeout.into()) + slack,
+            handler,
+            activity: activity.clone(),
+        }
+    }
 }
 
 #[cfg(test)]

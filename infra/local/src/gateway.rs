@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use domain::Audience;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use lambda_http::request::RequestContext;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -112,7 +113,8 @@ pub async fn authorize(State(gateway): State<Gateway>, mut request: Request<Body
         None => return unauthenticated(),
     };
     join_repeated(request.headers_mut());
-    match context(&request, claims) {
+    let route_key = route.map_or_else(|| "$default".to_owned(), |route| format!("{} {}", route.method, route.path));
+    match context(&request, &route_key, claims) {
         Ok(context) => request.extensions_mut().insert(context),
         Err(_) => return unauthenticated(),
     };
@@ -131,7 +133,11 @@ fn join_repeated(headers: &mut HeaderMap) {
 }
 
 /// The request context, in the JSON that API Gateway sends: claims as text, lists as `[a b]`.
-fn context(request: &Request<Body>, claims: Option<Map<String, Value>>) -> serde_json::Result<RequestContext> {
+fn context(
+    request: &Request<Body>,
+    route_key: &str,
+    claims: Option<Map<String, Value>>,
+) -> serde_json::Result<RequestContext> {
     let text = |value: Value| match value {
         Value::String(text) => text,
         Value::Array(items) => {
@@ -143,14 +149,24 @@ fn context(request: &Request<Body>, claims: Option<Map<String, Value>>) -> serde
     };
     let claims = claims.map(|claims| claims.into_iter().map(|(name, value)| (name, Value::String(text(value)))));
     let authorizer = claims.map(|claims| json!({"jwt": {"claims": claims.collect::<Map<_, _>>(), "scopes": null}}));
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
     let context = json!({
-        "routeKey": "$default",
+        "routeKey": route_key,
         "accountId": crate::aws::ACCOUNT,
+        "apiId": "local",
+        "domainName": header(header::HOST),
         "stage": "$default",
         "requestId": uuid::Uuid::now_v7().to_string(),
         "authorizer": authorizer,
         "timeEpoch": jiff::Timestamp::now().as_millisecond(),
-        "http": {"method": request.method().as_str(), "path": request.uri().path(), "protocol": "HTTP/1.1"},
+        "http": {
+            "method": request.method().as_str(),
+            "path": path,
+            "protocol": "HTTP/1.1",
+            "sourceIp": "127.0.0.1",
+            "userAgent": header(header::USER_AGENT),
+        },
     });
     Ok(RequestContext::ApiGatewayV2(serde_json::from_value(context)?))
 }

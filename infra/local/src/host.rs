@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -16,11 +18,13 @@ use tokio_util::task::TaskTracker;
 use crate::activity::Activity;
 use crate::aws::{ACCOUNT, Clients, Endpoints, REGION};
 use crate::console;
+use crate::containers::{Containers, answer_containers};
 use crate::deliveries::Deliveries;
 use crate::demo;
 use crate::environments::Environments;
 use crate::functions::{self, Invocable, NotStarted, Started};
 use crate::gateway::{Gateway, authorize};
+use crate::http_event;
 use crate::live_gateway::{self, LiveGateway};
 use crate::local_routes::{self, Local};
 use crate::mapping::{Checkpoints, Drained, OnFailure, QueuePoller, Scheduled, StreamPoller};
@@ -28,10 +32,15 @@ use crate::metrics::RecentMetrics;
 use crate::outside::{self, Outside};
 use crate::provision::{NotProvisioned, Provisioned, provision};
 use crate::rights::{Door, UnresolvedRight, judge_stand_ins};
+use crate::start_lambda::StartLambda;
 use crate::template::{Function, Template, TemplateError, UnresolvedVariable};
 
 /// The template that is deployed, part of the binary: `cargo run` works from anywhere.
 const TEMPLATE: &str = include_str!("../../template.yaml");
+
+/// The stack's name by default. It is no deployed stack's default name: a function that reached AWS by mistake would find
+/// none of these tables there.
+pub const STACK: &str = "belfry-local";
 
 /// How to start.
 #[derive(Debug, Clone)]
@@ -52,19 +61,25 @@ pub struct Options {
     pub demo: bool,
     /// Nothing is polled and nothing is scheduled: functions are invoked by hand.
     pub by_hand: bool,
+    /// Containers of this machine reach everything as well, and their functions are told where.
+    pub containers: Option<Containers>,
+    /// Where `sam local start-lambda` answers; without it, functions run in this process.
+    pub lambda: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             port: 3000,
-            stack: "belfry".to_owned(),
+            stack: STACK.to_owned(),
             template: None,
             parameters: BTreeMap::new(),
             settings: BTreeMap::new(),
             endpoints: None,
             demo: false,
             by_hand: false,
+            containers: None,
+            lambda: None,
         }
     }
 }
@@ -83,6 +98,22 @@ pub enum HostError {
     Listen {
         /// The port.
         port: u16,
+        /// Why.
+        source: io::Error,
+    },
+    /// The address that containers are to reach is not one of this machine.
+    #[error("cannot listen on {address}, where containers are to reach this machine: {source}")]
+    NotOurs {
+        /// The address.
+        address: IpAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The functions' environments cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Environment {
+        /// The file.
+        path: PathBuf,
         /// Why.
         source: io::Error,
     },
@@ -108,7 +139,7 @@ pub enum HostError {
     #[error(transparent)]
     NotStarted(#[from] NotStarted),
     /// No function of the template answers HTTP.
-    #[error("template: no function answers HTTP")]
+    #[error("template.yaml defines no HTTP API function")]
     NoHttp,
     /// Demo data could not be filled in.
     #[error("demo data: {0}")]
@@ -129,8 +160,8 @@ pub struct Host {
 impl Host {
     /// Starts everything; when it returns, requests are served.
     pub async fn start(options: Options) -> Result<Self, HostError> {
-        let listener = listen(options.port).await?;
-        let bound = local_address(&listener, options.port)?;
+        let also: Vec<IpAddr> = options.containers.iter().map(|containers| containers.address).collect();
+        let (bound, listeners) = listen(options.port, &also)?;
         let address = bound.to_string();
         let url = format!("http://{address}");
         let template = read_template(&options)?;
@@ -138,14 +169,14 @@ impl Host {
         let (endpoints, engine) = match &options.endpoints {
             Some(endpoints) => (endpoints.clone(), None),
             None => {
-                let engine = Engine::start(Ports::default()).await?;
+                let engine = Engine::start_at(Ports::default(), &also).await?;
                 let endpoints =
                     Endpoints { dynamodb: engine.dynamodb_url().to_owned(), sqs: engine.sqs_url().to_owned() };
                 (endpoints, Some(engine))
             }
         };
         let clients = Clients::new(&endpoints).await;
-        let provisioned = provision(&template, &clients).await?;
+        let provisioned = provision(&template, &clients).await?.with_secrets(outside::created_secrets(&options.stack));
         let checkpoints = match engine {
             Some(_) => Checkpoints::in_memory(),
             None => {
@@ -154,8 +185,11 @@ impl Host {
             }
         };
         let providers = Providers::new();
-        let providers_listener = listen(0).await?;
-        let providers_url = format!("http://{}", local_address(&providers_listener, 0)?);
+        let (providers_address, providers_listeners) = listen(0, &also)?;
+        let providers_url = format!("http://{providers_address}");
+        // Whoever has another FCM has its access tokens from there.
+        let fcm = options.settings.get("BELFRY_FCM_URL").filter(|url| !url.is_empty());
+        outside::create_secrets(&providers, &options.stack, fcm.unwrap_or(&providers_url));
 
         let door = Door::new(&template, &provisioned)?;
         let judged = door.http_client();
@@ -173,8 +207,9 @@ impl Host {
         let metrics = RecentMetrics::default();
         let outside = Outside::new(&url, &providers_url);
         let http = template.http.clone().ok_or(HostError::NoHttp)?;
+        let lambda = options.lambda.as_deref().map(StartLambda::new);
         let mut api = None;
-        let mut environments = Environments::new(&endpoints);
+        let mut environments = Environments::new(&endpoints, &providers_url);
         for function in &template.functions {
             let mut settings = live_gateway::settings(function, template.sockets.as_ref(), &address);
             settings.extend(outside.settings(function));
@@ -182,13 +217,33 @@ impl Host {
             let environment =
                 template.environment(function, &settings, |reference| starting.provisioned.locate(reference))?;
             environments.add(function, &environment);
-            let own = clients.of_function(&function.logical_id, &endpoints, &judged);
-            match functions::start(function, environment, &own, &starting.activity, &metrics)? {
-                Started::Http(router) if function.logical_id == http.function => api = Some(router),
-                Started::Http(_) => {}
+            let own = clients.of_function(&function.logical_id, &endpoints, &providers_url, &judged);
+            let started = match &lambda {
+                None => functions::start(function, environment, &own, &starting.activity, &metrics)?,
+                Some(lambda) => {
+                    let invocable = functions::in_container(function, lambda, &starting.activity);
+                    if function.logical_id == http.function {
+                        Started::Http(http_event::routes(invocable.clone()), invocable)
+                    } else {
+                        Started::Events(invocable)
+                    }
+                }
+            };
+            match started {
+                Started::Http(router, invocable) => {
+                    starting.functions.push(invocable);
+                    if function.logical_id == http.function {
+                        api = Some(router);
+                    }
+                }
                 Started::Events(invocable) if options.by_hand => starting.functions.push(invocable),
                 Started::Events(invocable) => starting.map(function, invocable, &own),
             }
+        }
+        if let Some(containers) = &options.containers {
+            let written = containers.write(&environments.in_containers(&template.functions));
+            let path = containers.environment.clone();
+            written.map_err(|source| HostError::Environment { path, source })?;
         }
         let Starting { provisioned, deliveries, activity, stop, tasks, streams, functions, .. } = starting;
         let sockets = template.sockets.as_ref();
@@ -223,9 +278,13 @@ impl Host {
             .merge(sockets.map_or_else(Router::new, LiveGateway::routes))
             .fallback_service(api);
         let stand_ins = providers.router().layer(middleware::from_fn_with_state(door.clone(), judge_stand_ins));
-        let stand_ins = axum::serve(providers_listener, stand_ins);
-        tasks.spawn(stand_ins.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
-        tasks.spawn(axum::serve(listener, routes).with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
+        let stand_ins = stand_ins.layer(middleware::from_fn(answer_containers));
+        for (listeners, routes) in [(providers_listeners, stand_ins), (listeners, routes)] {
+            for listener in listeners {
+                let served = axum::serve(listener, routes.clone());
+                tasks.spawn(served.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
+            }
+        }
         Ok(Self { url, endpoints, door, engine, stop, tasks })
     }
 
@@ -317,26 +376,44 @@ fn read_template(options: &Options) -> Result<Template, TemplateError> {
         ("AWS::Region", REGION),
         ("AWS::AccountId", ACCOUNT),
         ("AWS::Partition", "aws"),
+        ("AWS::URLSuffix", "amazonaws.com"),
     ] {
         parameters.insert(name.to_owned(), value.to_owned());
     }
     let template = options.template.as_deref().unwrap_or(TEMPLATE);
-    for (name, value) in outside::PARAMETERS {
+    for (name, value) in outside::parameters(&options.stack) {
         // A template of somebody's own need not have it.
         if template.contains(&format!("\n  {name}:\n")) {
-            parameters.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+            parameters.entry(name).or_insert(value);
         }
     }
     Template::parse(template, &parameters)
 }
 
-async fn listen(port: u16) -> Result<TcpListener, HostError> {
-    TcpListener::bind(("127.0.0.1", port)).await.map_err(|source| match source.kind() {
-        io::ErrorKind::AddrInUse => HostError::PortTaken { port },
+/// Listens on one port of the loopback and of the other addresses. The first one is the loopback's.
+fn listen(port: u16, also: &[IpAddr]) -> Result<(SocketAddr, Vec<TcpListener>), HostError> {
+    let listening = || {
+        let listeners = engine::listen(port, also)?;
+        let loopback = listeners.first().ok_or(io::ErrorKind::AddrNotAvailable)?.local_addr()?;
+        let listeners = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<_>>()?;
+        Ok((loopback, listeners))
+    };
+    listening().map_err(|source: io::Error| match (source.kind(), also) {
+        (io::ErrorKind::AddrInUse, _) => HostError::PortTaken { port },
+        (io::ErrorKind::AddrNotAvailable, [address, ..]) => HostError::NotOurs { address: *address, source },
         _ => HostError::Listen { port, source },
     })
 }
 
-fn local_address(listener: &TcpListener, port: u16) -> Result<std::net::SocketAddr, HostError> {
-    listener.local_addr().map_err(|source| HostError::Listen { port, source })
+#[cfg(test)]
+mod tests {
+    use super::STACK;
+
+    #[test]
+    fn no_stack_is_deployed_under_the_local_stacks_name() {
+        let configuration: toml::Table = include_str!("../../../samconfig.toml").parse().expect("TOML");
+        let deploys = configuration.values().filter_map(|environment| environment.get("deploy")?.get("parameters"));
+        let names: Vec<&str> = deploys.filter_map(|parameters| parameters.get("stack_name")?.as_str()).collect();
+        assert!(!names.is_empty() && !names.contains(&STACK), "{names:?}");
+    }
 }

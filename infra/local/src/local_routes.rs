@@ -68,6 +68,7 @@ pub fn routes(local: Arc<Local>) -> Router {
         .route("/local/people", get(people))
         .route("/local/demo", post(fill_demo))
         .route("/local/rights", get(rights))
+        .route("/local/secrets", post(put_secret))
         .with_state(local)
 }
 
@@ -170,7 +171,7 @@ async fn invoke(State(local): Shared, body: Body<Invoke>) -> Result<Json<Value>,
 
 async fn endpoints(State(local): Shared) -> Json<Value> {
     let Endpoints { dynamodb, sqs } = &local.endpoints;
-    Json(json!({"dynamodb": dynamodb, "sqs": sqs, "providers": local.providers_url}))
+    Json(json!({"dynamodb": dynamodb, "sqs": sqs, "providers": local.providers_url, "stack": local.stack}))
 }
 
 #[derive(Debug, Deserialize)]
@@ -224,6 +225,29 @@ async fn fill_demo(State(local): Shared) -> Result<Json<Value>, Refused> {
 /// What each function may do, whether it has done it since the start, and what it was denied.
 async fn rights(State(local): Shared) -> Json<Value> {
     Json(local.door.report())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PutSecret {
+    name: String,
+    value: Value,
+}
+
+/// Rotates a secret: this is its current value, and what was current is the previous one. The name may leave out the
+/// stack's.
+async fn put_secret(State(local): Shared, body: Body<PutSecret>) -> Result<Json<Value>, Refused> {
+    let Json(PutSecret { name, value }) = body?;
+    let secrets = local.providers.secrets();
+    let names = secrets.names();
+    let full = format!("{}-{name}", local.stack);
+    let Some(found) = names.iter().find(|known| **known == name || **known == full) else {
+        return Err(Refused::not_found(format!("no secret {name}; there are {}", names.join(", "))));
+    };
+    // A secret is text; that of parts is JSON.
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    secrets.put(found, text);
+    Ok(Json(json!({})))
 }
 
 #[derive(Debug, Deserialize)]

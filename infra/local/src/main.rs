@@ -2,12 +2,13 @@
 
 mod verify_command;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use engine::{Engine, Ports};
-use local::{Endpoints, Host, Options};
+use local::{Containers, Endpoints, Host, Options};
 use runtime::Settings;
 
 /// Belfry on a laptop: every function, every mapping, on embedded engines. No Docker, no account.
@@ -23,7 +24,7 @@ struct Arguments {
     #[arg(long)]
     demo: bool,
     /// The stack's name, which the names of tables and queues begin with.
-    #[arg(long, default_value = "belfry")]
+    #[arg(long, default_value = local::STACK)]
     stack: String,
     /// Another template than the one that is deployed.
     #[arg(long)]
@@ -32,6 +33,25 @@ struct Arguments {
     /// invoke` in an environment that `/local/environment` tells.
     #[arg(long)]
     by_hand: bool,
+    /// Let containers of this machine reach the host, the engines and the stand-ins, and write what their functions need to
+    /// target/environment.json, for `sam local invoke --env-vars`.
+    #[arg(long, global = true)]
+    containers: bool,
+    /// The address at which containers reach this machine, where it is not that of Docker's default bridge; as --containers.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    containers_address: Option<IpAddr>,
+    /// Invoke the functions in `sam local start-lambda`, which answers here (http://127.0.0.1:3001), instead of running them
+    /// in this process; as --containers. Roles are not enforced: containers sign with the caller's own keys.
+    #[arg(long, value_name = "URL", conflicts_with = "demo", value_parser = start_lambda)]
+    lambda: Option<String>,
+}
+
+/// A URL to which the path of an invocation can be added.
+fn start_lambda(text: &str) -> Result<String, String> {
+    match text.parse::<outside::Url>() {
+        Ok(url) if url.scheme() == "http" && url.path() == "/" && url.query().is_none() => Ok(text.to_owned()),
+        _ => Err("must be a URL such as http://127.0.0.1:3001".to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -68,8 +88,12 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
     // Standard output has one line, the ready line; the log goes beside it.
     runtime::log_as_json(&Settings::from_env(), "warn", std::io::stderr)?;
     let asked_to_stop = signal()?;
+    let is_for_containers =
+        arguments.containers || arguments.containers_address.is_some() || arguments.lambda.is_some();
+    let containers = is_for_containers.then(|| Containers::find(arguments.containers_address)).transpose()?;
     if let Some(Command::Engine { dynamodb_port, sqs_port }) = arguments.command {
-        let engine = Engine::start(Ports { dynamodb: dynamodb_port, sqs: sqs_port }).await?;
+        let also: Vec<IpAddr> = containers.iter().map(|containers| containers.address).collect();
+        let engine = Engine::start_at(Ports { dynamodb: dynamodb_port, sqs: sqs_port }, &also).await?;
         println!(
             "belfry engine ready AWS_ENDPOINT_URL_DYNAMODB={} AWS_ENDPOINT_URL_SQS={}",
             engine.dynamodb_url(),
@@ -91,10 +115,15 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
         endpoints: Endpoints::from_env()?,
         demo: arguments.demo,
         by_hand: arguments.by_hand,
+        containers: containers.clone(),
+        lambda: arguments.lambda,
         ..Options::default()
     })
     .await?;
     println!("belfry ready on {}", host.url());
+    if let Some(Containers { address, environment }) = containers {
+        eprintln!("belfry: containers reach this machine at {address}; their functions need {}", environment.display());
+    }
     asked_to_stop.await;
     host.stop().await;
     Ok(())

@@ -1,22 +1,28 @@
-//! What a deployment names of the outside world, answered by the stand-ins of this host: where providers answer, who we
-//! are to them, and the secrets that we share with them.
+//! What a deployment names of the outside world, answered by the stand-ins of this host: where providers answer, and the
+//! secrets that we share with them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use providers::{Providers, Secrets};
 use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::template::Function;
 
 /// Parameters that a deployment must give.
-pub const PARAMETERS: [(&str, &str); 5] = [
-    ("EmailFrom", "Belfry <belfry@example.com>"),
-    ("EmailIdentity", "example.com"),
+pub const PARAMETERS: [(&str, &str); 4] = [
+    ("JwtIssuer", "https://issuer.example.com"),
+    ("JwtAudience", "belfry"),
+    ("EmailFrom", "belfry@example.com"),
     ("SmsOrigination", "arn:aws:sms-voice:us-east-1:000000000000:pool/pool-belfry"),
-    ("FcmServiceAccountSecret", "fcm-service-account"),
-    ("PaymentKeySecret", "payment-key"),
 ];
+
+/// Parameters that name a secret, and how the secret's name ends.
+const SECRETS: [(&str, &str); 2] = [("FcmSecret", "fcm"), ("PaymentSecret", "payment")];
+
+/// The secret that the template creates, and how its name ends.
+const UNSUBSCRIBE: (&str, &str) = ("UnsubscribeSecret", "unsubscribe");
 
 /// The key of the service account that asks the stand-in for access tokens: it must be RSA, which takes a while to make,
 /// so one process makes one.
@@ -33,13 +39,38 @@ pub struct Outside {
     named: BTreeMap<String, String>,
 }
 
+/// The parameters that a deployment must give.
+pub fn parameters(stack: &str) -> BTreeMap<String, String> {
+    let secrets = SECRETS.map(|(parameter, end)| (parameter, Secrets::arn(&format!("{stack}-{end}"))));
+    let others = PARAMETERS.map(|(parameter, value)| (parameter, value.to_owned()));
+    secrets.into_iter().chain(others).map(|(parameter, value)| (parameter.to_owned(), value)).collect()
+}
+
+/// The ARNs of the secrets that the template creates, by their logical ids.
+pub fn created_secrets(stack: &str) -> BTreeMap<String, String> {
+    let (logical_id, end) = UNSUBSCRIBE;
+    [(logical_id.to_owned(), Secrets::arn(&format!("{stack}-{end}")))].into()
+}
+
+/// Creates the secrets of a stack. Access tokens of FCM are given out at `token_server`.
+pub fn create_secrets(providers: &Providers, stack: &str, token_server: &str) {
+    let random: [u8; 32] = rand::random();
+    let values = [
+        ("unsubscribe", hex::encode(random)),
+        ("fcm", service_account(token_server).to_string()),
+        ("payment", json!({"key": "sk_test_of_the_stand_in", "webhook_secrets": []}).to_string()),
+    ];
+    for (end, value) in values {
+        providers.secrets().put(&format!("{stack}-{end}"), value);
+    }
+    providers.know_payment_secret(&format!("{stack}-payment"));
+}
+
 impl Outside {
     /// The host answers at `url`, the stand-ins at `providers`.
     pub fn new(url: &str, providers: &str) -> Self {
-        let secret: [u8; 32] = rand::random();
-        let mut named = known_at(providers);
+        let mut named = known();
         named.insert("BELFRY_PUBLIC_URL".to_owned(), url.to_owned());
-        named.insert("BELFRY_UNSUBSCRIBE_KEY".to_owned(), hex::encode(secret));
         Self { stand_ins: stand_ins_at(providers), named }
     }
 
@@ -54,7 +85,7 @@ impl Outside {
 /// The settings that make every provider answer at one URL: those of somebody whom this host does not outlive.
 pub fn providers_at(url: &str) -> BTreeMap<String, String> {
     let mut settings = stand_ins_at(url);
-    settings.extend(known_at(url));
+    settings.extend(known());
     settings
 }
 
@@ -68,22 +99,20 @@ fn stand_ins_at(url: &str) -> BTreeMap<String, String> {
     ])
 }
 
-/// What a deployment would know of the providers.
-fn known_at(url: &str) -> BTreeMap<String, String> {
-    let account = json!({
+/// What a deployment would know of the providers. Whatever host a webhook names, the stand-in gets it.
+fn known() -> BTreeMap<String, String> {
+    owned([("BELFRY_SLACK_HOSTS", "*".to_owned())])
+}
+
+fn service_account(token_server: &str) -> Value {
+    json!({
         "type": "service_account",
         "project_id": "belfry-local",
         "private_key_id": "local",
         "private_key": ACCOUNT_KEY.as_str(),
         "client_email": "belfry@belfry-local.iam.gserviceaccount.com",
-        "token_uri": format!("{url}/token"),
-    });
-    owned([
-        ("BELFRY_FCM_SERVICE_ACCOUNT", account.to_string()),
-        ("BELFRY_PAYMENT_KEY", "sk_test_of_the_stand_in".to_owned()),
-        // Whatever host a webhook names, the stand-in gets it.
-        ("BELFRY_SLACK_HOSTS", "*".to_owned()),
-    ])
+        "token_uri": format!("{}/token", token_server.trim_end_matches('/')),
+    })
 }
 
 fn owned<const N: usize>(settings: [(&str, String); N]) -> BTreeMap<String, String> {

@@ -18,6 +18,8 @@ pub struct Provisioned {
     queue_urls: BTreeMap<String, String>,
     queue_arns: BTreeMap<String, String>,
     stream_arns: BTreeMap<String, String>,
+    /// By the logical ids of their resources.
+    secret_arns: BTreeMap<String, String>,
 }
 
 /// A table or queue could not be created.
@@ -35,10 +37,16 @@ impl Provisioned {
             Reference::QueueUrl(queue) => self.queue_urls.get(queue).cloned(),
             Reference::QueueArn(queue) => self.queue_arns.get(queue).cloned(),
             Reference::StreamArn(table) => self.stream_arns.get(table).cloned(),
+            Reference::SecretArn(id) => self.secret_arns.get(id).cloned(),
             Reference::TableArn(_) | Reference::TableName(_) | Reference::QueueName(_) | Reference::Other { .. } => {
                 None
             }
         }
+    }
+
+    /// With secrets whose ARNs these are, by logical id.
+    pub fn with_secrets(self, secret_arns: BTreeMap<String, String>) -> Self {
+        Self { secret_arns, ..self }
     }
 
     /// The URL of a queue, by logical id.

@@ -21,12 +21,16 @@ const TELL_EVERY: Duration = Duration::from_secs(5);
 /// How long a host may take to say where its tables are.
 const HOST_LIMIT: Duration = Duration::from_secs(10);
 
+/// The name under which `samconfig.toml` deploys a first stack.
+const DEPLOYED: &str = "belfry";
+
 /// What to check, and how.
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// The stack's name, which the names of its tables begin with.
-    #[arg(long, default_value = "belfry")]
-    stack: String,
+    /// The stack's name, which the names of its tables begin with: by default the one that the host runs, `belfry-local`
+    /// where an endpoint is named, and `belfry` in an account.
+    #[arg(long)]
+    stack: Option<String>,
     /// A host that runs here, whose tables are meant: `http://127.0.0.1:3000`. Without it, AWS_ENDPOINT_URL_DYNAMODB or
     /// AWS_ENDPOINT_URL; without those, the account and region of AWS's ordinary chain.
     #[arg(long)]
@@ -91,7 +95,7 @@ impl Verify {
         let terms = Terms::from_settings(&Settings::from_env(), Duration::from_secs(self.grace))?;
         let terms = Terms { since: self.since, ..terms };
         let pace = Pace { segments: self.segments, rows_per_second: self.rows_per_second, ..Pace::default() };
-        let endpoint = self.endpoint().await?;
+        let Target { endpoint, stack } = self.target().await?;
         // Nobody waits for an answer here: a table that throttles is read more slowly.
         let patience = Patience { attempts: 20, within: Duration::from_secs(60), ..Patience::default() };
         let ledger = Ledger::new(local::dynamodb(endpoint.as_deref()).await).with_patience(patience);
@@ -104,20 +108,32 @@ impl Verify {
                 eprintln!("{table}: {rows} rows{}, {suspects} wrong", if *done { "" } else { " so far" });
             }
         };
-        Ok(verify::verify(&Survey::of_stack(ledger, &self.stack), &terms, &pace, told).await?)
+        Ok(verify::verify(&Survey::of_stack(ledger, &stack), &terms, &pace, told).await?)
     }
 
-    /// Where DynamoDB answers, if not in an account.
-    async fn endpoint(&self) -> Result<Option<String>, Box<dyn std::error::Error>> {
+    /// Whose tables are read. A local stack and a deployed one have different names by default, so that neither is taken for
+    /// the other.
+    async fn target(&self) -> Result<Target, Box<dyn std::error::Error>> {
         let Some(host) = &self.host else {
             let named = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
-            return Ok(named("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| named("AWS_ENDPOINT_URL")));
+            let endpoint = named("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| named("AWS_ENDPOINT_URL"));
+            let default = if endpoint.is_some() { local::STACK } else { DEPLOYED };
+            return Ok(Target { endpoint, stack: self.stack.clone().unwrap_or_else(|| default.to_owned()) });
         };
         // Not a client of reqwest's own making: without the tests beside it, that one has no TLS to begin with.
         let asked = outside::http::client(HOST_LIMIT).get(format!("{}/local/endpoints", host.trim_end_matches('/')));
         let answer = asked.timeout(HOST_LIMIT).send().await.and_then(|answer| answer.error_for_status());
         let answer: serde_json::Value = answer.map_err(|error| ledger::causes(&error))?.json().await?;
         let endpoint = answer["dynamodb"].as_str().ok_or("the host does not say where its tables are")?;
-        Ok(Some(endpoint.to_owned()))
+        let stack = self.stack.as_deref().or(answer["stack"].as_str()).unwrap_or(local::STACK);
+        Ok(Target { endpoint: Some(endpoint.to_owned()), stack: stack.to_owned() })
     }
+}
+
+/// Whose tables are read.
+struct Target {
+    /// Where DynamoDB answers, if not in an account.
+    endpoint: Option<String>,
+    /// The stack's name.
+    stack: String,
 }

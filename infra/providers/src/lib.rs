@@ -1,5 +1,6 @@
 //! Stand-ins for the outside providers, each in the provider's own wire shape: SES v2, the SMS API of AWS End
-//! User Messaging, Firebase Cloud Messaging, Slack's incoming webhooks, and Stripe's payment intents and refunds.
+//! User Messaging, Firebase Cloud Messaging, Slack's incoming webhooks, Stripe's payment intents and refunds, and
+//! Secrets Manager, which holds what the functions show to the others.
 //!
 //! The functions reach them with the same clients that they use in production, through those clients' endpoint
 //! settings. So what is tested is the real request and the real reading of the answer, not a trait's idea of it.
@@ -12,6 +13,7 @@ mod channel;
 mod fault;
 mod fcm;
 mod payments;
+mod secrets;
 mod sent;
 mod ses;
 mod slack;
@@ -22,16 +24,22 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
 use axum::routing::{any, post};
 use tokio::net::TcpListener;
 
 pub use fault::{Fault, Mode, Target};
+pub use secrets::Secrets;
 pub use sent::{EmailParts, Outcome, PaymentCall, Sent};
 
 /// All providers behind one router. Clones share what was sent, the faults and the payments.
 #[derive(Clone, Default)]
 pub struct Providers {
     desk: Arc<Mutex<Desk>>,
+    secrets: Secrets,
 }
 
 /// What the providers know. One lock over all of it: a request is counted against its fault, takes effect and is
@@ -53,7 +61,7 @@ impl Providers {
     pub fn router(&self) -> Router {
         Router::new()
             .route("/v2/email/outbound-emails", post(ses::send_email))
-            .route("/", post(sms::send_text_message))
+            .route("/", post(aws_json))
             .route("/token", post(fcm::token))
             .route("/v1/projects/{project}/messages:send", post(fcm::send))
             .route("/services/{team}/{hook}/{secret}", post(slack::webhook))
@@ -89,6 +97,16 @@ impl Providers {
         self.desk().faults.in_force()
     }
 
+    /// The secrets.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// Makes the payment provider know its customer: from now on it takes only the current `key` of this secret.
+    pub fn know_payment_secret(&self, name: &str) {
+        self.desk().payments.know_secret(name);
+    }
+
     /// Makes the payment provider forget every idempotency key, as it does after a day. Intents and refunds stay.
     pub fn forget_idempotency_keys(&self) {
         self.desk().payments.forget_idempotency_keys();
@@ -98,4 +116,12 @@ impl Providers {
         // A panic elsewhere must not make every later test request fail with an error that hides the first.
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// AWS's services that have one path for all operations.
+async fn aws_json(providers: State<Providers>, headers: HeaderMap, body: Bytes) -> Response {
+    if headers.get("x-amz-target").is_some_and(|target| target == secrets::OPERATION) {
+        return providers.secrets.get(&body);
+    }
+    sms::send_text_message(providers, headers, body).await
 }

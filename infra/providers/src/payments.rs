@@ -12,6 +12,8 @@
 //! A `POST` with an `Idempotency-Key` that was seen before gets the first answer again and has no second effect,
 //! until the key is forgotten. That includes a declined card, as at Stripe: another try needs another key.
 //!
+//! A key that is not its customer's is 401, where it was told the customer's secret.
+//!
 //! Faults: [`Mode::Reject`] declines the card, so only a request that tries to charge one meets it and is counted;
 //! the others go through. Every other fault meets any request. [`Mode::Error`] and [`Mode::Unavailable`] strike
 //! before the endpoint runs, so nothing is kept under the key and a repetition can succeed.
@@ -47,6 +49,8 @@ type Form = BTreeMap<String, String>;
 pub(crate) struct Payments {
     book: Book,
     keys: Keys,
+    /// The name of the secret whose `key` is the customer's; any key will do without it.
+    secret: Option<String>,
 }
 
 /// An answer as it goes over the wire, and as it is kept under its key.
@@ -81,7 +85,8 @@ pub(crate) async fn call(
         form: form_urlencoded::parse(form).into_owned().collect(),
     };
     let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
-    match providers.pay(call, key, headers.contains_key(AUTHORIZATION)) {
+    let shown = headers.get(AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    match providers.pay(call, key, shown.as_deref()) {
         Seen::Reply(reply) => reply.into_response(),
         Seen::Nothing => unanswered::held().await,
         Seen::Break => unanswered::broken(),
@@ -89,8 +94,17 @@ pub(crate) async fn call(
 }
 
 impl Providers {
-    fn pay(&self, call: PaymentCall, key: Option<String>, authorized: bool) -> Seen {
+    fn pay(&self, call: PaymentCall, key: Option<String>, authorization: Option<&str>) -> Seen {
         let mut desk = self.desk();
+        let authorized = match (authorization, &desk.payments.secret) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(shown), Some(secret)) => {
+                let secret = self.secrets.current(secret).unwrap_or_default();
+                let secret = serde_json::from_str::<Value>(&secret).unwrap_or_default();
+                shown.strip_prefix("Bearer ").is_some_and(|shown| secret["key"] == shown)
+            }
+        };
         let mode = desk.faults.mode(Target::Payment);
         let (seen, outcome) = if authorized {
             desk.payments.meet(mode, &call, key.as_deref())
@@ -119,6 +133,10 @@ impl Providers {
 impl Payments {
     pub(crate) fn forget_idempotency_keys(&mut self) {
         self.keys = Keys::default();
+    }
+
+    pub(crate) fn know_secret(&mut self, name: &str) {
+        self.secret = Some(name.to_owned());
     }
 
     fn meet(&mut self, mode: Mode, call: &PaymentCall, key: Option<&str>) -> (Seen, Outcome) {

@@ -39,7 +39,7 @@ impl Channels {
         Ok(Self {
             email: Providers::email(settings, aws)?,
             sms: Providers::sms(settings, aws)?,
-            push: Providers::push(settings)?,
+            push: Providers::push(settings, aws)?,
             slack: Providers::slack(settings)?,
         })
     }
@@ -61,14 +61,14 @@ impl Providers {
     pub fn email(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let kinds = ["ses", "smtp"];
         let first = settings.one_of("BELFRY_EMAIL_PROVIDER", "ses", &kinds)?;
-        // The empty word stands for "not set": it cannot be chosen, since it is not among the words.
+        // The empty word stands for "not set".
         let second = settings.one_of(EMAIL_SECOND_PROVIDER, "", &kinds)?;
         if first == second {
             return Err(wrong(EMAIL_SECOND_PROVIDER, "another one than the first", second));
         }
         let provider = |kind| match kind {
             "ses" => Ses::from_settings(settings, aws).map(Provider::Ses),
-            _ => Smtp::from_settings(settings).map(Provider::Smtp),
+            _ => Smtp::from_settings(settings, aws).map(Provider::Smtp),
         };
         let second = Some(second).filter(|kind| !kind.is_empty()).map(provider).transpose()?;
         Ok(Self { first: provider(first)?, second })
@@ -80,8 +80,8 @@ impl Providers {
     }
 
     /// Firebase Cloud Messaging.
-    pub fn push(settings: &Settings) -> Result<Self, BadSetting> {
-        Fcm::from_settings(settings).map(Provider::Fcm).map(Self::only)
+    pub fn push(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
+        Fcm::from_settings(settings, aws).map(Provider::Fcm).map(Self::only)
     }
 
     /// Slack's incoming webhooks.

@@ -128,6 +128,11 @@ impl Queue {
         }
     }
 
+    /// Whether a deployment may do without it: one without payments does.
+    pub fn is_optional(self) -> bool {
+        self == Self::Payment
+    }
+
     /// The audience, where the queue belongs to one.
     pub fn audience(self) -> Option<Audience> {
         match self {

@@ -41,10 +41,17 @@ impl WebhookHosts {
 }
 
 /// The host of a URL that can be posted to without being read on the way: https, or http on the loopback.
+pub(crate) fn host(url: &str) -> Option<String> {
+    let (scheme, host) = scheme_and_host(url)?;
+    let is_safe = scheme == "https" || scheme == "http" && is_loopback(host);
+    is_safe.then(|| host.to_ascii_lowercase())
+}
+
+/// Scheme and host of a URL.
 ///
 /// It takes only what every parser of URLs reads in the same way: between the scheme and the path a host and at most a
 /// port, no user, no escapes and no backslashes.
-pub(crate) fn host(url: &str) -> Option<String> {
+pub fn scheme_and_host(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let (host, port) = match authority.rsplit_once(':') {
@@ -56,8 +63,7 @@ pub(crate) fn host(url: &str) -> Option<String> {
         || !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-')),
         |address| address.parse::<std::net::Ipv6Addr>().is_ok(),
     );
-    let is_safe = scheme == "https" || scheme == "http" && is_loopback(host);
-    (is_port && is_host && is_safe).then(|| host.to_ascii_lowercase())
+    (is_port && is_host).then_some((scheme, host))
 }
 
 /// Whether a URL's host is this machine.

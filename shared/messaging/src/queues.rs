@@ -76,14 +76,22 @@ struct Packed {
 }
 
 impl Queues {
-    /// The URLs of these queues, each from its own setting.
+    /// The URLs of these queues, each from its own setting. Only the queue of payments may be missing: a deployment
+    /// without payments has none, and no orders either.
     pub fn from_settings(
         client: aws_sdk_sqs::Client,
         settings: &Settings,
         queues: &BTreeSet<Queue>,
     ) -> Result<Self, BadSetting> {
-        let urls = queues.iter().map(|queue| Ok((*queue, settings.text(queue.setting())?)));
-        Ok(Self { client, urls: urls.collect::<Result<_, BadSetting>>()? })
+        let mut urls = BTreeMap::new();
+        for queue in queues {
+            match settings.text(queue.setting()) {
+                Ok(url) => drop(urls.insert(*queue, url)),
+                Err(BadSetting::Missing { .. }) if queue.is_optional() => {}
+                Err(bad) => return Err(bad),
+            }
+        }
+        Ok(Self { client, urls })
     }
 
     /// Sends every parcel and says of each, in their order, whether its queue has acknowledged it.
@@ -109,8 +117,9 @@ impl Queues {
     async fn send_batch(&self, queue: Queue, batch: Vec<Packed>) -> Vec<(usize, Result<(), SendError>)> {
         let indexes: Vec<usize> = batch.iter().map(|packed| packed.index).collect();
         let Some(url) = self.urls.get(&queue) else {
-            let refused = Err(SendError::Refused(format!("{} is not configured", queue.setting())));
-            return indexes.into_iter().map(|index| (index, refused.clone())).collect();
+            // It waits until somebody sets it: what is not sent must not count as published.
+            let unavailable = Err(SendError::Unavailable(format!("{} is not set", queue.setting())));
+            return indexes.into_iter().map(|index| (index, unavailable.clone())).collect();
         };
         let entries = batch.into_iter().map(|packed| packed.entry).collect();
         match self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await {
@@ -217,6 +226,21 @@ mod tests {
         sizes.iter().enumerate().map(|(index, &bytes)| Packed { index, bytes, entry: entry.clone() }).collect()
     }
 
+    fn event(bytes: usize) -> Event {
+        Event {
+            event_id: domain::EventId::parse("e").expect("an id"),
+            event_type: "T".to_owned(),
+            aggregate_type: "A".to_owned(),
+            aggregate_id: "a".to_owned(),
+            version: None,
+            occurred_at: domain::Time::now(),
+            recorded_at: domain::Time::now(),
+            actor: None,
+            traceparent: None,
+            payload: serde_json::json!({"text": "x".repeat(bytes)}),
+        }
+    }
+
     fn counts(sizes: &[usize]) -> Vec<usize> {
         split(packed(sizes)).iter().map(Vec::len).collect()
     }
@@ -232,20 +256,19 @@ mod tests {
         assert_eq!(counts(&[200 * 1024, 100 * 1024, 100 * 1024]), [1, 2]);
     }
 
+    #[tokio::test]
+    async fn an_event_waits_for_a_queue_that_a_deployment_does_not_have() {
+        let sqs = aws_sdk_sqs::Client::from_conf(aws_sdk_sqs::Config::builder().behavior_version_latest().build());
+        let queues = |queue| Queues::from_settings(sqs.clone(), &Settings::from_iter([]), &[queue].into());
+        let missing = queues(Queue::Inventory).err().map(|missing| missing.to_string());
+        assert_eq!(missing.as_deref(), Some("BELFRY_INVENTORY_QUEUE_URL is not set"));
+        let sent = queues(Queue::Payment).expect("optional").send(&[Parcel::event(Queue::Payment, &event(1))]).await;
+        let reason = "BELFRY_PAYMENT_QUEUE_URL is not set".to_owned();
+        assert_eq!(sent, [Err(SendError::Unavailable(reason))], "postponed, and neither published nor given up");
+    }
+
     #[test]
     fn a_message_too_large_for_any_queue_is_refused_before_it_holds_up_others() {
-        let event = |bytes: usize| Event {
-            event_id: domain::EventId::parse("e").expect("an id"),
-            event_type: "T".to_owned(),
-            aggregate_type: "A".to_owned(),
-            aggregate_id: "a".to_owned(),
-            version: None,
-            occurred_at: domain::Time::now(),
-            recorded_at: domain::Time::now(),
-            actor: None,
-            traceparent: None,
-            payload: serde_json::json!({"text": "x".repeat(bytes)}),
-        };
         let (small, large) = (event(1), event(BATCH_BYTES));
         assert!(pack(0, &Parcel::event(Queue::Redrives, &small)).is_ok());
         let refused = pack(0, &Parcel::event(Queue::Redrives, &large)).err();

@@ -4,4 +4,4 @@ pub mod http;
 mod setting;
 
 pub use reqwest::Url;
-pub use setting::{connect_limit, endpoint, is_loopback, is_safe, optional, time_limit, wrong, wrong_secret};
+pub use setting::{connect_limit, endpoint, is_loopback, may_call, time_limit, wrong, wrong_secret};

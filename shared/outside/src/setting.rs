@@ -4,7 +4,7 @@ use std::time::Duration;
 
 pub use domain::webhook::is_loopback;
 use reqwest::Url;
-use runtime::{BadSetting, Settings};
+use runtime::{BadSetting, Settings, is_local_host};
 
 const TIME_LIMIT: &str = "BELFRY_PROVIDER_TIME_LIMIT";
 
@@ -24,26 +24,22 @@ pub fn connect_limit(limit: Duration) -> Duration {
     (limit / 2).min(Duration::from_secs(3))
 }
 
-/// A text that may be left out, but must not be empty.
-pub fn optional(settings: &Settings, name: &str) -> Result<Option<String>, BadSetting> {
-    match settings.text(name) {
-        Ok(text) => Ok(Some(text)),
-        Err(BadSetting::Missing { .. }) => Ok(None),
-        Err(wrong) => Err(wrong),
-    }
-}
-
-/// Where a provider answers, if that is set: https, or http on the loopback.
+/// Where a provider answers, if that is set: https, or http on the loopback. In a container of `sam local` it must be set,
+/// and be the local stack's.
 pub fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, BadSetting> {
-    let Some(text) = optional(settings, name)? else { return Ok(None) };
+    let Some(text) = settings.endpoint_url(name)? else { return Ok(None) };
     match Url::parse(&text) {
-        Ok(url) if is_safe(&url) => Ok(Some(url)),
+        Ok(url) if may_call(settings, &url) => Ok(Some(url)),
         _ => Err(wrong(name, "an https URL, or an http URL of the loopback", text)),
     }
 }
 
-/// Whether what is sent there cannot be read on the way.
-pub fn is_safe(url: &Url) -> bool {
+/// Whether anything may be sent there: what is sent must not be read on the way. From a container of `sam local` nothing may
+/// leave the machine, and the machine has another name there than the loopback's.
+pub fn may_call(settings: &Settings, url: &Url) -> bool {
+    if settings.in_sam_local() {
+        return matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(is_local_host);
+    }
     url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_loopback))
 }
 
@@ -63,12 +59,34 @@ mod tests {
 
     #[test]
     fn plain_http_is_for_the_loopback_alone() {
+        let deployed = Settings::from_iter([]);
         for safe in ["https://fcm.googleapis.com", "http://127.0.0.1:9", "http://[::1]:9", "http://localhost"] {
-            assert!(is_safe(&Url::parse(safe).expect("a URL")), "{safe}");
+            assert!(may_call(&deployed, &Url::parse(safe).expect("a URL")), "{safe}");
         }
-        for unsafe_ in ["http://example.com", "http://127.0.0.1.example.com", "http://10.0.0.1", "ftp://127.0.0.1"] {
-            assert!(!is_safe(&Url::parse(unsafe_).expect("a URL")), "{unsafe_}");
+        for unsafe_ in [
+            "http://example.com",
+            "http://127.0.0.1.example.com",
+            "http://10.0.0.1",
+            "http://host.docker.internal:9",
+            "ftp://127.0.0.1",
+        ] {
+            assert!(!may_call(&deployed, &Url::parse(unsafe_).expect("a URL")), "{unsafe_}");
         }
+    }
+
+    #[test]
+    fn only_the_local_stack_is_called_from_a_container_of_sam_local() {
+        let endpoint = |values: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            endpoint(&values.iter().chain(&[("AWS_SAM_LOCAL", "true")]).map(own).collect(), "BELFRY_FCM_URL")
+        };
+        let url = "http://host.docker.internal:9/fcm";
+        let local = endpoint(&[("BELFRY_FCM_URL", url)]).expect("local").map(String::from);
+        assert_eq!(local.as_deref(), Some(url));
+        for elsewhere in ["https://fcm.googleapis.com", "http://example.com", "ftp://127.0.0.1", ""] {
+            assert!(endpoint(&[("BELFRY_FCM_URL", elsewhere)]).is_err(), "{elsewhere}");
+        }
+        assert!(endpoint(&[]).is_err(), "there is no default");
     }
 
     #[test]

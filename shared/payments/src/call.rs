@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use domain::backoff::Backoff;
 use outside::http;
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::AUTHORIZATION;
 use reqwest::{Client, RequestBuilder};
-use tokio::time::{Instant, sleep};
+use runtime::Secret;
+use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::account::Account;
 use crate::answer::Answer;
 use crate::{NotDone, Reason};
 
@@ -28,8 +30,8 @@ pub(crate) struct Way {
     pub(crate) client: Client,
     /// Without a slash at its end.
     pub(crate) base: String,
-    /// Marked as sensitive, so that it is not shown.
-    pub(crate) authorization: HeaderValue,
+    /// Who we are to the provider.
+    pub(crate) account: Secret<Account>,
     pub(crate) limit: Duration,
 }
 
@@ -58,11 +60,28 @@ impl Call<'_> {
         format!("{}{path}", self.way.base)
     }
 
+    /// Tries again what failed for now; and once with another key, where the provider refuses the one that it was shown
+    /// and the secret has changed.
     async fn attempt(&self, attempts: u32, request: impl Fn() -> RequestBuilder) -> Result<Answer, NotDone> {
+        let account = timeout_at(self.deadline, self.way.account.current()).await;
+        let mut account = match account {
+            Ok(Ok(account)) => account,
+            Ok(Err(_)) | Err(_) => return Err(NotDone::Transient(Reason::word("its secret is not available"))),
+        };
         let mut attempt = 1;
+        let mut replaced = false;
         loop {
-            let failed = match self.once(request()).await {
+            let failed = match self.once(request(), &account).await {
                 Err(NotDone::Transient(reason)) => NotDone::Transient(reason),
+                Ok(Answer::Not(status @ (401 | 403), failure)) => {
+                    // Somebody has rotated the key, or has to mend it: either way nothing is wrong with the payment.
+                    let fresh = timeout_at(self.deadline, self.way.account.replacement(&account)).await;
+                    match fresh.ok().flatten().filter(|_| !replaced) {
+                        Some(fresh) => (account, replaced) = (fresh, true),
+                        None => return Err(NotDone::Transient(failure.reason(status))),
+                    }
+                    continue;
+                }
                 end => return end,
             };
             let wait = WAITS.after(attempt, rand::random());
@@ -74,12 +93,12 @@ impl Call<'_> {
         }
     }
 
-    async fn once(&self, request: RequestBuilder) -> Result<Answer, NotDone> {
+    async fn once(&self, request: RequestBuilder, account: &Account) -> Result<Answer, NotDone> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(NotDone::Transient(Reason::word("no time left")));
         }
-        let request = request.header(AUTHORIZATION, &self.way.authorization).timeout(left.min(self.way.limit));
+        let request = request.header(AUTHORIZATION, &account.authorization).timeout(left.min(self.way.limit));
         let answer = request.send().await.map_err(|error| unanswered(&error))?;
         let status = answer.status().as_u16();
         Answer::read(status, &http::body(answer).await)

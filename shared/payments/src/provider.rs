@@ -4,16 +4,17 @@
 
 use std::time::Duration;
 
+use aws_types::SdkConfig;
 use domain::order::{IntentId, Money};
-use outside::{endpoint, http, time_limit, wrong_secret};
-use reqwest::header::HeaderValue;
-use runtime::{BadSetting, Settings};
+use outside::{endpoint, http, time_limit};
+use runtime::{BadSetting, Secret, Settings};
 
+use crate::account::Account;
 use crate::answer::{Answer, State};
 use crate::call::{ATTEMPTS, Call, Way};
 use crate::{NotDone, Reason};
 
-const KEY: &str = "BELFRY_PAYMENT_KEY";
+const SECRET: &str = "BELFRY_PAYMENT_SECRET";
 const STRIPE: &str = "https://api.stripe.com";
 
 /// The payment provider.
@@ -46,19 +47,13 @@ pub enum CancelledIntent {
 }
 
 impl PaymentProvider {
-    /// `BELFRY_PAYMENT_KEY`, the secret key; `BELFRY_PAYMENT_URL`, if it is not Stripe's.
-    pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
+    /// `BELFRY_PAYMENT_SECRET`, the secret with the provider's key; `BELFRY_PAYMENT_URL`, if it is not Stripe's.
+    pub fn from_settings(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let limit = time_limit(settings)?;
-        let key = settings.text(KEY)?;
-        if !key.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(wrong_secret(KEY, "visible ASCII characters"));
-        }
-        let not_a_key = |_| wrong_secret(KEY, "visible ASCII characters");
-        let mut authorization = HeaderValue::try_from(format!("Bearer {key}")).map_err(not_a_key)?;
-        authorization.set_sensitive(true);
+        let account = Secret::from_settings(settings, aws, SECRET, Account::parse)?;
         let base = endpoint(settings, "BELFRY_PAYMENT_URL")?.map_or_else(|| STRIPE.to_owned(), String::from);
         let base = base.trim_end_matches('/').to_owned();
-        Ok(Self { way: Way { client: http::client(limit), base, authorization, limit } })
+        Ok(Self { way: Way { client: http::client(limit), base, account, limit } })
     }
 
     /// How long one call may take in all.

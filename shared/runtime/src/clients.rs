@@ -20,18 +20,33 @@ use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
+use crate::sam_local::{NOWHERE, is_local, must_be_local};
 use crate::settings::{BadSetting, Settings};
 
 /// The roots of Amazon Trust Services: every AWS endpoint has a certificate below one of them.
 const AMAZON_ROOTS: &str = include_str!("../roots/amazon.pem");
 
+/// What every function needs an endpoint for in a container of `sam local`.
+const NEEDED: [&str; 2] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"];
+const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
+
 /// The function's AWS configuration, from its environment.
+///
+/// # Errors
+/// When something is missing; and in a container of `sam local` when DynamoDB or SQS would be AWS's. Clients of other
+/// services reach nothing there unless they have a local endpoint.
 pub fn aws(settings: &Settings) -> Result<SdkConfig, BadSetting> {
     let environment: Settings = std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect();
     aws_from(&environment, http_client(settings, Pool::Kept)?)
 }
 
 fn aws_from(environment: &Settings, http_client: SharedHttpClient) -> Result<SdkConfig, BadSetting> {
+    let all = environment.text(ENDPOINT_URL).ok();
+    if environment.in_sam_local() {
+        for name in NEEDED {
+            must_be_local(name, environment.text(name).ok().or_else(|| all.clone()).as_deref())?;
+        }
+    }
     let credentials = Credentials::new(
         environment.text("AWS_ACCESS_KEY_ID")?,
         environment.text("AWS_SECRET_ACCESS_KEY")?,
@@ -54,8 +69,16 @@ fn aws_from(environment: &Settings, http_client: SharedHttpClient) -> Result<Sdk
         .timeout_config(timeouts)
         .use_fips(environment.one_of("AWS_USE_FIPS_ENDPOINT", "false", &["true", "false"])? == "true")
         .service_config(Endpoints(environment.clone()));
-    aws.set_endpoint_url(environment.text("AWS_ENDPOINT_URL").ok());
+    aws.set_endpoint_url(reachable(environment, all));
     Ok(aws.build())
+}
+
+/// The endpoint of all services that have none of their own: in a container of `sam local` never AWS's.
+fn reachable(environment: &Settings, url: Option<String>) -> Option<String> {
+    if !environment.in_sam_local() {
+        return url;
+    }
+    Some(url.filter(|url| is_local(url)).unwrap_or_else(|| NOWHERE.to_owned()))
 }
 
 /// Whether connections are used again.
@@ -108,7 +131,8 @@ struct Endpoints(Settings);
 impl LoadServiceConfig for Endpoints {
     fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
         let service = key.service_id().to_uppercase().replace([' ', '-'], "_");
-        self.0.text(&format!("{}_{service}", key.env())).ok()
+        let url = self.0.text(&format!("{}_{service}", key.env())).ok()?;
+        reachable(&self.0, Some(url))
     }
 }
 
@@ -177,6 +201,70 @@ mod tests {
         let key = ServiceConfigKey::builder().service_id("SES v2").profile("endpoint_url").env("AWS_ENDPOINT_URL");
         let found = aws.service_config().and_then(|config| config.load_config(key.build().expect("a key")));
         assert_eq!(found.as_deref(), Some("http://127.0.0.1:1"));
+    }
+
+    const IN_SAM_LOCAL: (&str, &str) = ("AWS_SAM_LOCAL", "true");
+    const DYNAMODB: (&str, &str) = ("AWS_ENDPOINT_URL_DYNAMODB", "http://host.docker.internal:1");
+    const SQS: (&str, &str) = ("AWS_ENDPOINT_URL_SQS", "http://172.17.0.1:2");
+
+    fn in_sam_local(values: &[(&str, &str)]) -> Result<SdkConfig, BadSetting> {
+        configured(&[OF_LAMBDA.as_slice(), &[IN_SAM_LOCAL], values].concat())
+    }
+
+    #[test]
+    fn a_function_in_sam_local_without_a_local_endpoint_is_refused_and_says_which() {
+        let cases: [(&[_], _); 6] = [
+            (&[], "AWS_ENDPOINT_URL_DYNAMODB"),
+            (&[DYNAMODB], "AWS_ENDPOINT_URL_SQS"),
+            (&[SQS], "AWS_ENDPOINT_URL_DYNAMODB"),
+            (&[DYNAMODB, ("AWS_ENDPOINT_URL_SQS", "")], "AWS_ENDPOINT_URL_SQS"),
+            (&[DYNAMODB, ("AWS_ENDPOINT_URL_SQS", "https://sqs.us-east-1.amazonaws.com")], "AWS_ENDPOINT_URL_SQS"),
+            (&[("AWS_ENDPOINT_URL", "https://example.com")], "AWS_ENDPOINT_URL_DYNAMODB"),
+        ];
+        for (values, refused) in cases {
+            let problem = in_sam_local(values).expect_err("not local").to_string();
+            assert!(problem.starts_with(&format!("AWS_SAM_LOCAL is set but {refused} is ")), "{problem}");
+            assert!(problem.contains("cargo run -- --containers"), "{problem}");
+        }
+        assert!(in_sam_local(&[DYNAMODB, SQS]).is_ok());
+        assert!(in_sam_local(&[("AWS_ENDPOINT_URL", "http://localhost:4566")]).is_ok());
+    }
+
+    /// Where a client of this service would send its requests.
+    fn endpoint_of(aws: &SdkConfig, service: &str) -> Option<String> {
+        let key = ServiceConfigKey::builder().service_id(service).profile("endpoint_url").env("AWS_ENDPOINT_URL");
+        let own = aws.service_config().and_then(|config| config.load_config(key.build().expect("a key")));
+        own.or_else(|| aws.endpoint_url().map(str::to_owned))
+    }
+
+    #[test]
+    fn no_service_falls_back_to_aws_in_sam_local() {
+        let elsewhere = ("AWS_ENDPOINT_URL_SES_V2", "https://email.us-east-1.amazonaws.com");
+        let secrets = ("AWS_ENDPOINT_URL_SECRETS_MANAGER", "http://host.docker.internal:3");
+        let aws = in_sam_local(&[DYNAMODB, SQS, elsewhere, secrets]).expect("configuration");
+        for (service, endpoint) in [
+            ("DynamoDB", DYNAMODB.1),
+            ("SQS", SQS.1),
+            ("Secrets Manager", secrets.1),
+            ("SES v2", NOWHERE),
+            ("Pinpoint SMS Voice V2", NOWHERE),
+            ("ApiGatewayManagementApi", NOWHERE),
+            ("STS", NOWHERE),
+        ] {
+            assert_eq!(endpoint_of(&aws, service).as_deref(), Some(endpoint), "{service}");
+        }
+        let deployed = configured(&OF_LAMBDA).expect("configuration");
+        assert_eq!(endpoint_of(&deployed, "SES v2"), None, "the SDK knows where AWS is");
+    }
+
+    #[test]
+    fn an_empty_endpoint_is_not_set() {
+        let empty = [("AWS_ENDPOINT_URL_SES_V2", ""), ("AWS_ENDPOINT_URL", ""), ("AWS_USE_FIPS_ENDPOINT", "")];
+        let aws = configured(&[OF_LAMBDA.as_slice(), &empty].concat()).expect("configuration");
+        assert_eq!((aws.endpoint_url(), aws.use_fips()), (None, Some(false)));
+        let key = ServiceConfigKey::builder().service_id("SES v2").profile("endpoint_url").env("AWS_ENDPOINT_URL");
+        let found = aws.service_config().and_then(|config| config.load_config(key.build().expect("a key")));
+        assert_eq!(found, None);
     }
 
     #[test]

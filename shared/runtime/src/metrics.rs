@@ -227,7 +227,7 @@ impl Metrics {
     /// To standard output, where Lambda's log is, in the namespace `BELFRY_METRICS_NAMESPACE`: two stacks of one account
     /// must not ring each other's alarms.
     pub fn to_stdout(settings: &Settings) -> Result<Self, BadSetting> {
-        let namespace = settings.text_or("BELFRY_METRICS_NAMESPACE", NAMESPACE)?;
+        let namespace = settings.text_or("BELFRY_METRICS_NAMESPACE", NAMESPACE);
         Ok(Self::in_namespace(namespace, io::stdout))
     }
 

@@ -1,11 +1,13 @@
-//! Settings: environment variables `BELFRY_…`, parsed once at cold start.
+//! Settings: environment variables `BELFRY_…`, parsed once at cold start. An empty one counts as not set: `sam local`
+//! passes `""` for `AWS::NoValue`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::backoff::Backoff;
-use domain::unsubscribe::UnsubscribeKey;
 use domain::webhook::WebhookHosts;
+
+use crate::sam_local::AWS_SAM_LOCAL;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -16,7 +18,7 @@ pub struct Settings {
 }
 
 /// A setting is missing or wrong.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSetting {
     /// It has no default and is not set.
     #[error("{name} is not set")]
@@ -34,26 +36,50 @@ pub enum BadSetting {
         /// What it is.
         value: String,
     },
+    /// It would send a function that runs in a container of `sam local` elsewhere than to the local stack.
+    #[error(
+        "AWS_SAM_LOCAL is set but {name} is {state}: start the local stack with \"cargo run -- --containers\" and pass \
+         --env-vars target/environment.json"
+    )]
+    NotLocal {
+        /// The variable.
+        name: String,
+        /// How it is set, or that it is not.
+        state: String,
+    },
+}
+
+/// The message: what `main` returns is printed in this way.
+impl std::fmt::Debug for BadSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl Settings {
     /// The process's own environment.
     pub fn from_env() -> Self {
-        std::env::vars().filter(|(name, _)| name.starts_with("BELFRY_")).collect()
+        std::env::vars().filter(|(name, _)| name.starts_with("BELFRY_") || name == AWS_SAM_LOCAL).collect()
     }
 
-    /// A text that must be there and not be empty.
+    /// What a variable is set to. Empty text means that it is not set.
+    fn set(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
+    }
+
+    /// A text that must be set.
     pub fn text(&self, name: &str) -> Result<String, BadSetting> {
-        match self.values.get(name) {
-            None => Err(BadSetting::Missing { name: name.to_owned() }),
-            Some(value) if value.trim().is_empty() => Err(wrong(name, "a text that is not empty", value)),
-            Some(value) => Ok(value.clone()),
-        }
+        self.set(name).map(str::to_owned).ok_or_else(|| BadSetting::Missing { name: name.to_owned() })
     }
 
-    /// A text that is not empty.
-    pub fn text_or(&self, name: &str, default: &str) -> Result<String, BadSetting> {
-        if self.values.contains_key(name) { self.text(name) } else { Ok(default.to_owned()) }
+    /// A text that may be left out.
+    pub fn text_or(&self, name: &str, default: &str) -> String {
+        self.set(name).unwrap_or(default).to_owned()
+    }
+
+    /// A text that may be left out.
+    pub fn optional(&self, name: &str) -> Option<String> {
+        self.set(name).map(str::to_owned)
     }
 
     /// One of these words.
@@ -63,14 +89,14 @@ impl Settings {
         default: &'static str,
         words: &[&'static str],
     ) -> Result<&'static str, BadSetting> {
-        let Some(value) = self.values.get(name) else { return Ok(default) };
-        let word = words.iter().find(|word| *word == value).copied();
+        let Some(value) = self.set(name) else { return Ok(default) };
+        let word = words.iter().find(|word| **word == value).copied();
         word.ok_or_else(|| wrong(name, &format!("one of {}", words.join(", ")), value))
     }
 
     /// A span of time such as `500ms`, `30s`, `15m`, `24h` or `30d`, of at least `least`.
     pub fn duration(&self, name: &str, default: Duration, least: Duration) -> Result<Duration, BadSetting> {
-        let Some(value) = self.values.get(name) else { return Ok(default) };
+        let Some(value) = self.set(name) else { return Ok(default) };
         match parse_duration(value) {
             None => Err(wrong(name, "a duration such as 30s or 24h", value)),
             Some(duration) if duration < least => Err(wrong(name, &format!("at least {}s", least.as_secs()), value)),
@@ -80,7 +106,7 @@ impl Settings {
 
     /// A number within bounds.
     pub fn decimal(&self, name: &str, default: f64, bounds: std::ops::RangeInclusive<f64>) -> Result<f64, BadSetting> {
-        let Some(value) = self.values.get(name) else { return Ok(default) };
+        let Some(value) = self.set(name) else { return Ok(default) };
         let number = value.parse().ok().filter(|number| bounds.contains(number));
         number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", bounds.start(), bounds.end()), value))
     }
@@ -92,7 +118,7 @@ impl Settings {
 
     /// A whole number within bounds.
     pub fn whole(&self, name: &str, default: u32, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, BadSetting> {
-        let Some(value) = self.values.get(name) else { return Ok(default) };
+        let Some(value) = self.set(name) else { return Ok(default) };
         let number = value.parse().ok().filter(|number| bounds.contains(number));
         number.ok_or_else(|| wrong(name, &format!("a whole number from {} to {}", bounds.start(), bounds.end()), value))
     }
@@ -135,16 +161,10 @@ impl Settings {
         Ok(self.flag("BELFRY_RETENTION_ENABLED", true)?.then_some(kept))
     }
 
-    /// The key that links to unsubscribe with are signed with. The error does not quote it.
-    pub fn unsubscribe_key(&self) -> Result<UnsubscribeKey, BadSetting> {
-        let name = "BELFRY_UNSUBSCRIBE_KEY";
-        UnsubscribeKey::parse(&self.text(name)?).map_err(|weak| wrong(name, &weak.to_string(), "…"))
-    }
-
     /// Where webhooks may point: at Slack, unless told otherwise.
     pub fn slack_hosts(&self) -> Result<WebhookHosts, BadSetting> {
         let name = "BELFRY_SLACK_HOSTS";
-        let list = self.values.get(name).map_or(WebhookHosts::SLACK, String::as_str);
+        let list = self.set(name).unwrap_or(WebhookHosts::SLACK);
         WebhookHosts::parse(list).map_err(|_| wrong(name, "host names with commas between them", list))
     }
 
@@ -196,6 +216,23 @@ mod tests {
     fn a_missing_setting_names_itself() {
         let problem = Settings::from_iter([]).text("BELFRY_EVENTS_TABLE").expect_err("missing");
         assert_eq!(problem.to_string(), "BELFRY_EVENTS_TABLE is not set");
+    }
+
+    #[test]
+    fn an_empty_setting_is_not_set() {
+        for empty in ["", " "] {
+            let settings = settings("BELFRY_X", empty);
+            assert_eq!(settings.text("BELFRY_X"), Err(BadSetting::Missing { name: "BELFRY_X".to_owned() }));
+            assert_eq!(settings.optional("BELFRY_X"), None);
+            assert_eq!(settings.text_or("BELFRY_X", "default"), "default");
+            assert_eq!(settings.one_of("BELFRY_X", "a", &["a", "b"]), Ok("a"));
+            assert_eq!(settings.flag("BELFRY_X", true), Ok(true));
+            assert_eq!(settings.duration("BELFRY_X", DAY, DAY), Ok(DAY));
+            assert_eq!(settings.whole("BELFRY_X", 5, 1..=10), Ok(5));
+            assert_eq!(settings.decimal("BELFRY_X", 0.5, 0.0..=1.0), Ok(0.5));
+        }
+        let hosts = settings("BELFRY_SLACK_HOSTS", "").slack_hosts();
+        assert_eq!(hosts, Settings::from_iter([]).slack_hosts());
     }
 
     #[test]

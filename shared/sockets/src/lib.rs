@@ -16,6 +16,7 @@ use ledger::{Connections, Ledger, causes};
 use runtime::{BadSetting, Settings};
 use serde::Serialize;
 
+const ENDPOINT_URL: &str = "BELFRY_LIVE_ENDPOINT_URL";
 /// All of a push, to however many: the queries, the sockets, and forgetting those that are gone.
 const WITHIN: Duration = Duration::from_secs(2);
 /// So many users are looked up and told at once.
@@ -53,8 +54,10 @@ enum Met {
 impl Sockets {
     /// Reads the table's name and `BELFRY_LIVE_ENDPOINT_URL`, where API Gateway's management API answers.
     pub fn new(settings: &Settings, ledger: Ledger, aws: &SdkConfig) -> Result<Self, BadSetting> {
+        // In a container of `sam local` it must be the local stack's.
+        settings.endpoint_url(ENDPOINT_URL)?;
         let config = Builder::from(aws)
-            .endpoint_url(settings.text("BELFRY_LIVE_ENDPOINT_URL")?)
+            .endpoint_url(settings.text(ENDPOINT_URL)?)
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::builder().connect_timeout(WITHIN).operation_timeout(WITHIN).build());
         let connections = Connections::new(settings.text("BELFRY_CONNECTIONS_TABLE")?);

@@ -237,7 +237,7 @@ pub async fn dead_letter(scene: &Scene) -> String {
     let mut event = scene.message("fanout-customer").await;
     let record = &mut event["Records"][0];
     record["attributes"]["DeadLetterQueueSourceArn"] = record["eventSourceARN"].clone();
-    record["eventSourceARN"] = json!("arn:aws:sqs:us-east-1:000000000000:belfry-fanout-customer-dlq");
+    record["eventSourceARN"] = json!("arn:aws:sqs:us-east-1:000000000000:belfry-local-fanout-customer-dlq");
     scene.stack().invoke("DeadLettersFunction", event).await;
     let letters = scene.stack().operator().await.get("/v1/dead-letters?status=OPEN").await;
     let id = letters.json()["dead_letters"][0]["dead_letter_id"].as_str().map(str::to_owned);

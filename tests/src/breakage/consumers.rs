@@ -82,7 +82,7 @@ fn letters() -> Vec<UseCase> {
             let mut event = scene.message("fanout-customer").await;
             let record = &mut event["Records"][0];
             record["attributes"]["DeadLetterQueueSourceArn"] = record["eventSourceARN"].clone();
-            record["eventSourceARN"] = json!("arn:aws:sqs:us-east-1:000000000000:belfry-fanout-customer-dlq");
+            record["eventSourceARN"] = json!("arn:aws:sqs:us-east-1:000000000000:belfry-local-fanout-customer-dlq");
             event
         }),
     ]

@@ -249,7 +249,7 @@ impl World {
 
     /// The tables, past the proxy.
     pub fn survey(&self) -> Survey {
-        Survey::of_stack(Ledger::new(self.engine_client()), "belfry")
+        Survey::of_stack(Ledger::new(self.engine_client()), "belfry-local")
     }
 
     /// Ends the host and the engines.

@@ -6,4 +6,5 @@
 mod breakage;
 mod function;
 mod matrix;
+mod sam_local;
 mod samples;

@@ -194,7 +194,7 @@ async fn a_relay_that_cannot_look_or_mark_publishes_in_the_end() {
         stack.shop().await.grant("k", "u-1", "premium").await;
         stack.idle().await;
         assert_eq!(stack.customer("u-1").await.inbox_titles().await, ["premium is yours"], "{operation}");
-        let events = stack.dynamodb().await.scan().table_name("belfry-events").send().await.expect("events");
+        let events = stack.dynamodb().await.scan().table_name("belfry-local-events").send().await.expect("events");
         assert_eq!(events.items()[0]["status"].as_s().expect("text"), "PUBLISHED", "{operation}");
         assert!(!events.items()[0].contains_key("unpublished"), "a published entry leaves the index");
     }

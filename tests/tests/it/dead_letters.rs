@@ -103,7 +103,7 @@ async fn past_the_marks_retention_a_redrive_is_refused() {
     let stack = given_up(1).await;
     let operator = stack.operator().await;
     let id = letters(&operator, "").await[0]["dead_letter_id"].as_str().expect("an id").to_owned();
-    let update = stack.dynamodb().await.update_item().table_name("belfry-dead-letters");
+    let update = stack.dynamodb().await.update_item().table_name("belfry-local-dead-letters");
     let update = update.key("dead_letter_id", AttributeValue::S(id.clone())).update_expression("SET since = :old");
     let long_ago = domain::Time::now().minus(std::time::Duration::from_secs(30 * 86_400 + 1)).to_string();
     update.expression_attribute_values(":old", AttributeValue::S(long_ago)).send().await.expect("it is old now");

@@ -85,7 +85,7 @@ async fn a_message_that_comes_after_its_mark_is_gone_still_tells_nobody_twice() 
     let stack = Stack::start().await;
     let (customer, inbox, event_id) = told(&stack).await;
     let mark = format!("fanout:CUSTOMER#{event_id}");
-    let delete = stack.dynamodb().await.delete_item().table_name("belfry-processed");
+    let delete = stack.dynamodb().await.delete_item().table_name("belfry-local-processed");
     let deleted = delete.key("consumer_event", AttributeValue::S(mark)).return_values(ReturnValue::AllOld).send().await;
     assert!(deleted.expect("an answer").attributes.is_some(), "the mark was there");
 

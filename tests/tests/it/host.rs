@@ -96,7 +96,7 @@ async fn a_table_of_an_earlier_template_is_said_to_lack_its_index() {
     let earlier = TEMPLATE.replace("        - IndexName: unread\n", "        - IndexName: read\n");
     Stack::with(options(&earlier)).await.stop().await;
     let refused = Host::start(options(TEMPLATE)).await.expect_err("an earlier table").to_string();
-    assert!(refused.contains("belfry-notifications") && refused.contains("has no index unread"), "{refused}");
+    assert!(refused.contains("belfry-local-notifications") && refused.contains("has no index unread"), "{refused}");
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ fn is_opaque(answer: &Answer) {
 async fn a_corrupt_item_is_an_internal_error_that_says_nothing() {
     let stack = Stack::start().await;
     let item = [("user_id", "u-1"), ("stock_keeping_unit", "s"), ("status", "NONSENSE")];
-    let put = stack.dynamodb().await.put_item().table_name("belfry-entitlements");
+    let put = stack.dynamodb().await.put_item().table_name("belfry-local-entitlements");
     let put = item.into_iter().fold(put, |put, (name, value)| put.item(name, AttributeValue::S(value.to_owned())));
     put.send().await.expect("the item is stored");
     let listed = stack.customer("u-1").await.get("/v1/users/u-1/entitlements").await;
@@ -33,7 +33,14 @@ async fn a_corrupt_item_is_an_internal_error_that_says_nothing() {
 #[tokio::test]
 async fn a_missing_table_is_an_internal_error_that_says_nothing() {
     let stack = Stack::start().await;
-    stack.dynamodb().await.delete_table().table_name("belfry-idempotency-keys").send().await.expect("it is deleted");
+    stack
+        .dynamodb()
+        .await
+        .delete_table()
+        .table_name("belfry-local-idempotency-keys")
+        .send()
+        .await
+        .expect("it is deleted");
     let answer = stack.shop().await.grant("k", "u-1", "s").await;
     assert_eq!((answer.status, answer.code().as_str()), (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"));
     is_opaque(&answer);

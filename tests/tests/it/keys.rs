@@ -38,7 +38,7 @@ async fn a_key_that_has_run_out_counts_as_absent_though_its_record_is_still_ther
     let run_out = async || {
         // The clock says exactly the expiry, or later.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
-        let update = stack.dynamodb().await.update_item().table_name("belfry-idempotency-keys");
+        let update = stack.dynamodb().await.update_item().table_name("belfry-local-idempotency-keys");
         let update = update
             .key("caller_key", AttributeValue::S("https://belfry.local#shop#k".to_owned()))
             .update_expression("SET expires_at = :now")

@@ -60,7 +60,8 @@ async fn aws() -> aws_config::SdkConfig {
 
 /// What a function pushes with.
 pub async fn sockets(stack: &Stack) -> Sockets {
-    let settings = [("BELFRY_CONNECTIONS_TABLE", "belfry-connections"), ("BELFRY_LIVE_ENDPOINT_URL", stack.url())];
+    let settings =
+        [("BELFRY_CONNECTIONS_TABLE", "belfry-local-connections"), ("BELFRY_LIVE_ENDPOINT_URL", stack.url())];
     let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     Sockets::new(&settings, ledger::Ledger::new(stack.dynamodb().await), &aws().await).expect("its settings")
 }
@@ -91,7 +92,7 @@ pub async fn connect_without_a_socket(stack: &Stack, connection_id: &str, ticket
 pub async fn change(stack: &Stack, table: &str, key: &[(&str, &str)], expression: &str, value: AttributeValue) {
     let key: HashMap<_, _> =
         key.iter().map(|(name, value)| ((*name).to_owned(), AttributeValue::S((*value).to_owned()))).collect();
-    let update = stack.dynamodb().await.update_item().table_name(format!("belfry-{table}")).set_key(Some(key));
+    let update = stack.dynamodb().await.update_item().table_name(format!("belfry-local-{table}")).set_key(Some(key));
     let update = update.update_expression(expression).expression_attribute_values(":value", value);
     update.send().await.expect("the item is there");
 }
@@ -216,6 +217,32 @@ async fn a_socket_that_its_client_closes_is_forgotten() {
     assert_eq!(push(&stack, "u-1", &json!({})).await, Pushed::default());
 }
 
+/// The route of what clients say, as far as the template has one.
+const DEFAULT_ROUTE: &str = "  LiveDefaultRoute:
+    Type: AWS::ApiGatewayV2::Route
+    Properties:
+      ApiId: !Ref LiveApi
+      RouteKey: $default
+      Target: !Sub \"integrations/${LiveIntegration}\"
+";
+
+#[tokio::test]
+async fn a_frame_without_a_route_is_answered_forbidden_and_the_socket_stays_open() {
+    let template = include_str!("../../../infra/template.yaml").replace(DEFAULT_ROUTE, "");
+    assert!(!template.contains("RouteKey: $default"));
+    let stack = Stack::with(Options { template: Some(template), ..Options::default() }).await;
+    let mut socket = connect(&stack.customer("u-1").await).await;
+    for frame in [Message::text("{\"action\": \"anything\"}"), Message::binary(vec![0, 255])] {
+        socket.send(frame).await.expect("it is sent");
+        let answer = told(&mut socket).await.expect("an answer");
+        let answer: Value = serde_json::from_str(&answer).expect("json");
+        assert_eq!(answer["message"], "Forbidden");
+        assert!(answer["connectionId"].is_string() && answer["requestId"].is_string(), "{answer}");
+    }
+    assert_eq!(push(&stack, "u-1", &json!("hello")).await.taken, 1);
+    assert_eq!(told(&mut socket).await.as_deref(), Some("\"hello\""));
+}
+
 #[tokio::test]
 async fn a_gone_socket_is_forgotten_but_not_within_its_first_ten_seconds() {
     let stack = Stack::start().await;
@@ -242,7 +269,7 @@ async fn a_lost_answer_costs_no_socket_and_an_outage_no_ticket() {
     let stack = Stack::behind_a_proxy().await;
     let own = stack.customer("u-1").await;
     for fault in [Fault::Conflict, Fault::Throttled, Fault::NotSent, Fault::AnswerLost] {
-        stack.proxy().break_next_with("TransactWriteItems", "belfry-live-tickets", &[fault]);
+        stack.proxy().break_next_with("TransactWriteItems", "belfry-local-live-tickets", &[fault]);
         let mut socket = connect(&own).await;
         assert_eq!(push(&stack, "u-1", &json!("hello")).await.taken, 1, "{fault:?}");
         assert_eq!(told(&mut socket).await.as_deref(), Some("\"hello\""), "{fault:?}");
@@ -251,7 +278,7 @@ async fn a_lost_answer_costs_no_socket_and_an_outage_no_ticket() {
     }
     let (ticket, url) = ticket(&own).await;
     let url = format!("{url}?ticket={ticket}");
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-live-tickets", &[Fault::NotSent; 8]);
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-local-live-tickets", &[Fault::NotSent; 8]);
     assert_eq!(open(&url).await.err(), Some(503));
     open(&url).await.expect("the ticket is still good");
 }

@@ -60,7 +60,7 @@ async fn empty(stack: &Stack, tables: &[(&str, &[&str])]) {
     for (table, key) in tables {
         for item in stack.items(table).await {
             let key = key.iter().map(|name| ((*name).to_owned(), item[*name].clone())).collect();
-            let delete = dynamodb.delete_item().table_name(format!("belfry-{table}")).set_key(Some(key));
+            let delete = dynamodb.delete_item().table_name(format!("belfry-local-{table}")).set_key(Some(key));
             delete.send().await.expect("it is deleted");
         }
     }
@@ -211,7 +211,7 @@ async fn a_delivery_that_goes_on_after_a_break_does_not_push_again_what_was_told
     let mut connected = staff(&stack, 45, &["s-000", "s-019", "s-044"]).await;
     // The first chunk passes, with the second the function loses patience.
     let faults = [vec![Fault::None], vec![Fault::Throttled; 9]].concat();
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-event-notifications", &faults);
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-local-event-notifications", &faults);
     stack.source().await.hand_in(&to_staff("e")).await;
     stack.idle().await;
     assert!(stack.metric("Retried").await > 0, "the message came back");

@@ -76,11 +76,32 @@ async fn idle_gives_up_when_it_is_told_to() {
 async fn a_functions_environment_is_told_to_whoever_runs_its_binary() {
     let stack = Stack::start().await;
     let one = stack.call(Method::GET, "/local/environment?function=SweepFunction", None).await;
-    assert!(one.text.contains("BELFRY_EVENTS_TABLE='belfry-events'\n"), "{}", one.text);
+    assert!(one.text.contains("BELFRY_EVENTS_TABLE='belfry-local-events'\n"), "{}", one.text);
     let all = stack.call(Method::GET, "/local/environment", None).await.json();
     let variables = all["SweepFunction"].as_object().expect("variables");
     assert_eq!(one.text.lines().count(), variables.len());
     assert!(variables.contains_key("AWS_ENDPOINT_URL_DYNAMODB") && variables.contains_key("AWS_ACCESS_KEY_ID"));
     let none = stack.call(Method::GET, "/local/environment?function=Nobody", None).await;
     assert_eq!((none.status, none.code().as_str()), (StatusCode::NOT_FOUND, "NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn the_http_function_is_invoked_with_an_event_of_api_gateways() {
+    let stack = Stack::start().await;
+    let event: serde_json::Value =
+        serde_json::from_str(include_str!("../../../infra/events/api-grant.json")).expect("a sample");
+    let mut bodies = Vec::new();
+    for replayed in [None, Some("true")] {
+        let body = json!({"function": "ApiFunction", "event": event});
+        let answer = stack.call(Method::POST, "/local/invoke", Some(body)).await.json();
+        let response = &answer["response"];
+        assert_eq!((&response["statusCode"], &response["isBase64Encoded"]), (&json!(200), &json!(false)), "{answer}");
+        assert_eq!(response["headers"]["idempotency-replayed"].as_str(), replayed, "{answer}");
+        bodies.push(response["body"].as_str().expect("a body").to_owned());
+    }
+    assert_eq!(bodies[0], bodies[1]);
+    assert_eq!(stack.count("events").await, 1);
+    let body = json!({"function": "ApiFunction", "event": {"not": "an event"}});
+    let answer = stack.call(Method::POST, "/local/invoke", Some(body)).await.json();
+    assert!(answer["error"].is_string(), "{answer}");
 }

@@ -133,7 +133,7 @@ impl System {
     fn expire(&self, key: &str) {
         self.runtime.block_on(async {
             let caller_key = format!("https://belfry.local#shop#{key}");
-            let update = self.stack.dynamodb().await.update_item().table_name("belfry-idempotency-keys");
+            let update = self.stack.dynamodb().await.update_item().table_name("belfry-local-idempotency-keys");
             let update = update
                 .key("caller_key", AttributeValue::S(caller_key))
                 .update_expression("SET expires_at = :past")

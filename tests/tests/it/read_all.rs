@@ -53,7 +53,7 @@ async fn what_is_told_late_is_not_born_read() {
     let stack = Stack::behind_a_proxy().await;
     let customer = stack.customer("u").await;
     // The event is recorded, and the fan-out has tried to tell of it: neither counts.
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-notifications", &[Fault::HeldBefore]);
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-local-notifications", &[Fault::HeldBefore]);
     stack.shop().await.grant("k", "u", "premium").await;
     stack.proxy().held().await;
     let read_until = read_all(&customer, "k").await;
@@ -93,7 +93,7 @@ async fn a_watermark_never_moves_back() {
     // A clock that is ahead of ours has set it.
     let ahead = "2999-01-01T00:00:00.000Z";
     let text = |value: &str| AttributeValue::S(value.to_owned());
-    let put = stack.dynamodb().await.put_item().table_name("belfry-inboxes");
+    let put = stack.dynamodb().await.put_item().table_name("belfry-local-inboxes");
     put.item("recipient", text("CUSTOMER#u")).item("read_until", text(ahead)).send().await.expect("it is put");
     assert_eq!(read_all(&customer, "k3").await.to_string(), ahead);
     assert_eq!(stack.column("inboxes", "read_until").await, [ahead]);

@@ -93,7 +93,7 @@ async fn what_a_queue_refuses_holds_nobody_up_counts_and_is_an_operators_case_in
 async fn an_entry_that_cannot_be_read_is_failed_at_once_and_shown() {
     let stack = Stack::start().await;
     let text = |text: &str| AttributeValue::S(text.to_owned());
-    let put = stack.dynamodb().await.put_item().table_name("belfry-events").item("event_id", text("broken"));
+    let put = stack.dynamodb().await.put_item().table_name("belfry-local-events").item("event_id", text("broken"));
     let put = put
         .item("status", text("PENDING"))
         .item("payload", text("{"))
@@ -154,7 +154,7 @@ async fn past_the_marks_retention_a_republication_is_refused() {
     hand_in(&stack, 0..1).await;
     stack.idle().await;
     let long_ago = domain::Time::now().minus(std::time::Duration::from_secs(30 * 86_400 + 1)).to_string();
-    let update = stack.dynamodb().await.update_item().table_name("belfry-events");
+    let update = stack.dynamodb().await.update_item().table_name("belfry-local-events");
     let update = update.key("event_id", AttributeValue::S("e-0".to_owned())).update_expression("SET created_at = :old");
     update.expression_attribute_values(":old", AttributeValue::S(long_ago)).send().await.expect("it is old now");
     let refused = stack.operator().await.order("/v1/outbox/e-0/republish", "r").await;

@@ -96,7 +96,7 @@ async fn what_a_role_does_not_allow_is_denied_by_name() {
     let adjusted = json!({"available": 5, "unit_price": 250, "currency": "EUR"});
     let answer = stack.operator().await.put("/v1/inventory/a", &adjusted).await;
     assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR, "{}", answer.text);
-    let stock = "dynamodb:PutItem on arn:aws:dynamodb:us-east-1:000000000000:table/belfry-stock";
+    let stock = "dynamodb:PutItem on arn:aws:dynamodb:us-east-1:000000000000:table/belfry-local-stock";
     assert_eq!(denied(&stack).await, [format!("ApiFunction: {stock}")]);
 
     // Through a client with an HTTP client of its own, and another protocol.

@@ -322,7 +322,7 @@ async fn a_sweeper_that_comes_too_late_leaves_a_fresh_claim_alone() {
     customer(&stack).await;
     announce(&stack, "e", &["EMAIL"]).await;
     // One sweeper finds the send overdue and is slow to look at it.
-    stack.proxy().break_next_with("BatchGetItem", "belfry-sends", &[Fault::HeldBefore]);
+    stack.proxy().break_next_with("BatchGetItem", "belfry-local-sends", &[Fault::HeldBefore]);
     let slow = async {
         let swept = stack.sweep_for("sends").await;
         assert_eq!(swept, 0, "it is somebody's by now");
@@ -383,7 +383,7 @@ async fn a_token_that_has_it_is_not_asked_again_for_the_others_sake() {
 #[tokio::test]
 async fn a_broken_answer_of_the_ledger_tells_nobody_twice() {
     // Each call that a delivery makes, broken once: not made, or made and its answer lost.
-    for (call, table) in [("BatchGetItem", "belfry-sends"), ("PutItem", "PROCESSING"), ("PutItem", "sent_at")] {
+    for (call, table) in [("BatchGetItem", "belfry-local-sends"), ("PutItem", "PROCESSING"), ("PutItem", "sent_at")] {
         for fault in [Fault::NotSent, Fault::AnswerLost] {
             let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
             customer(&stack).await;

@@ -57,8 +57,8 @@ async fn an_outcome_is_kept_where_a_dead_address_cannot_be_forgotten() {
     customer(&stack).await;
     stack.fault("PUSH", "reject", Some(1)).await;
     // Neither together with the outcome nor after it.
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-recipients", &[Fault::Throttled; 8]);
-    stack.proxy().break_next_with("PutItem", "belfry-recipients", &[Fault::Throttled; 8]);
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-local-recipients", &[Fault::Throttled; 8]);
+    stack.proxy().break_next_with("PutItem", "belfry-local-recipients", &[Fault::Throttled; 8]);
     announce(&stack, "e", &["PUSH"]).await;
     assert_eq!(stack.proxy().unmet(), 0);
     assert_eq!(outcomes(&stack.sent("PUSH").await), ["rejected", "accepted"]);
@@ -71,7 +71,7 @@ async fn a_dead_address_that_cannot_be_forgotten_with_the_outcome_is_forgotten_a
     let stack = Stack::behind_a_proxy_with(hasty(&[])).await;
     customer(&stack).await;
     stack.fault("PUSH", "reject", Some(1)).await;
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-recipients", &[Fault::Throttled; 8]);
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-local-recipients", &[Fault::Throttled; 8]);
     announce(&stack, "e", &["PUSH"]).await;
     assert_eq!(stack.proxy().unmet(), 0);
     assert_eq!(outcomes(&stack.sent("PUSH").await), ["rejected", "accepted"]);
@@ -153,7 +153,7 @@ async fn what_cannot_be_read_is_a_dead_letter_and_holds_no_other_up() {
     let letters = open_letters(&stack).await;
     assert_eq!(letters.len(), 1, "one of the send, wherever the order died: {letters:?}");
     let reason = letters[0]["reason"].as_str().expect("a reason");
-    assert!(reason.starts_with("corrupt item in belfry-sends"), "{reason}");
+    assert!(reason.starts_with("corrupt item in belfry-local-sends"), "{reason}");
     // The batch holds one send, and the first is the one that cannot be read.
     announce(&stack, "f", &["SMS"]).await;
     let swept = stack.sweep_for("sends").await + stack.sweep_for("sends").await;
@@ -182,7 +182,9 @@ async fn a_recipient_who_cannot_be_read_fails_the_send_and_not_the_worker() {
     assert_eq!(stack.column("sends", "status").await, ["FAILED"]);
     let letters = open_letters(&stack).await;
     assert_eq!(letters.len(), 1);
-    assert!(letters[0]["reason"].as_str().is_some_and(|reason| reason.contains("corrupt item in belfry-recipients")));
+    assert!(
+        letters[0]["reason"].as_str().is_some_and(|reason| reason.contains("corrupt item in belfry-local-recipients"))
+    );
 }
 
 #[tokio::test]

@@ -27,14 +27,14 @@ source = true
 
 async fn relay(stack: &Stack, second_queue: &str) -> OutboxStream {
     let settings = [
-        ("BELFRY_EVENTS_TABLE", "belfry-events".to_owned()),
+        ("BELFRY_EVENTS_TABLE", "belfry-local-events".to_owned()),
         ("BELFRY_FANOUT_CUSTOMER_QUEUE_URL", stack.queue_url("fanout-customer").await),
         ("BELFRY_FANOUT_ADMIN_USER_QUEUE_URL", second_queue.to_owned()),
         ("BELFRY_REDRIVES_QUEUE_URL", stack.queue_url("redrives").await),
         ("BELFRY_INVENTORY_QUEUE_URL", stack.queue_url("inventory").await),
         ("BELFRY_PAYMENT_QUEUE_URL", stack.queue_url("payment").await),
         ("BELFRY_ORDER_QUEUE_URL", stack.queue_url("order").await),
-        ("BELFRY_SENDS_TABLE", "belfry-sends".to_owned()),
+        ("BELFRY_SENDS_TABLE", "belfry-local-sends".to_owned()),
         ("BELFRY_DELIVER_EMAIL_QUEUE_URL", stack.queue_url("deliver-email").await),
         ("BELFRY_DELIVER_SMS_QUEUE_URL", stack.queue_url("deliver-sms").await),
         ("BELFRY_DELIVER_PUSH_QUEUE_URL", stack.queue_url("deliver-push").await),

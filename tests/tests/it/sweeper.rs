@@ -80,7 +80,7 @@ async fn a_live_lease_is_respected_and_an_ended_one_is_taken_over() {
 /// Moves the end of the lease, which the test will not wait for, to the past.
 async fn end_lease(stack: &Stack) {
     let past = AttributeValue::S("2020-01-01T00:00:00.000Z".to_owned());
-    let update = stack.dynamodb().await.update_item().table_name("belfry-events");
+    let update = stack.dynamodb().await.update_item().table_name("belfry-local-events");
     let update = update.key("event_id", AttributeValue::S("e-0".to_owned()));
     let update = update.update_expression("SET lease_until = :past, due_at = :past");
     update.expression_attribute_values(":past", past).send().await.expect("the lease ends");

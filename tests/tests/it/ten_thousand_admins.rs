@@ -22,7 +22,7 @@ async fn ten_thousand_admins_are_told_once_though_the_fan_out_breaks_in_the_midd
     // Throttled for longer than the ledger's patience lasts; and later an answer is lost, so that a chunk that is
     // written is tried again.
     let middle = [vec![Fault::None; 250], vec![Fault::Throttled; 10], vec![Fault::None; 50], vec![Fault::AnswerLost]];
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-notifications", &middle.concat());
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-local-notifications", &middle.concat());
     let announcement = json!({
         "event_id": "e", "event_type": "Announcement", "aggregate_type": "Notice", "aggregate_id": "n",
         "payload": {"title": "t", "body": "b", "audience": "ADMIN_USER", "channels": ["EMAIL"]},
@@ -55,7 +55,7 @@ async fn ten_thousand_admins_are_told_once_though_the_fan_out_breaks_in_the_midd
 /// Straight into the tables: ten thousand requests would take longer than everything that is tested here.
 async fn store_admins(stack: &Stack) {
     let ledger = Ledger::new(stack.dynamodb().await);
-    let recipients = Recipients::new("belfry-recipients", "belfry-members");
+    let recipients = Recipients::new("belfry-local-recipients", "belfry-local-members");
     let (ledger, recipients) = (&ledger, &recipients);
     let store = |n: usize| async move {
         let admin = json!({"user_type": "ADMIN_USER", "user_id": user_id(n), "name": "A", "email": email(n)});

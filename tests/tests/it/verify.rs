@@ -58,16 +58,16 @@ async fn a_unit_that_never_stands_still_is_undecided_and_that_is_not_holding() {
     let stack = Stack::with(scene::hasty()).await;
     busy(&stack).await;
     let client = stack.dynamodb().await;
-    let survey = ledger::survey::Survey::of_stack(ledger::Ledger::new(client.clone()), "belfry");
+    let survey = ledger::survey::Survey::of_stack(ledger::Ledger::new(client.clone()), "belfry-local");
     let pace = verify::Pace { settle: Duration::ZERO, segments: 3.try_into().expect("three"), ..Default::default() };
     let unit = stack.items("stock").await.remove(0)["stock_keeping_unit"].clone();
     let pages = std::cell::Cell::new(0);
     let moves = |progress: &verify::Progress<'_>| {
-        if progress.done || !progress.table.starts_with("belfry-stock against belfry-holds, round ") {
+        if progress.done || !progress.table.starts_with("belfry-local-stock against belfry-local-holds, round ") {
             return;
         }
         pages.set(pages.get() + 1);
-        let update = client.update_item().table_name("belfry-stock").key("stock_keeping_unit", unit.clone());
+        let update = client.update_item().table_name("belfry-local-stock").key("stock_keeping_unit", unit.clone());
         let update = update.update_expression("ADD #v :one").expression_attribute_names("#v", "version");
         let update = update.expression_attribute_values(":one", number(1));
         let moved = async { update.send().await.expect("it moves") };
@@ -91,7 +91,7 @@ async fn a_table_in_segments_and_at_a_rate_is_the_same_table() {
         shop.grant(&format!("k-{n}"), "ugo", &format!("unit-{n}")).await;
     }
     stack.idle().await;
-    let survey = ledger::survey::Survey::of_stack(ledger::Ledger::new(stack.dynamodb().await), "belfry");
+    let survey = ledger::survey::Survey::of_stack(ledger::Ledger::new(stack.dynamodb().await), "belfry-local");
     let pace = verify::Pace {
         segments: 3.try_into().expect("three"),
         rows_per_second: Some(10_000.try_into().expect("a rate")),
@@ -100,5 +100,5 @@ async fn a_table_in_segments_and_at_a_rate_is_the_same_table() {
     let report = verify::verify(&survey, &tests::terms(Duration::ZERO), &pace, |_| {}).await.expect("it can be read");
     assert!(report.holds(), "{report}");
     assert_eq!(report, stack.verify().await);
-    assert_eq!(report.rows["belfry-events"], 30);
+    assert_eq!(report.rows["belfry-local-events"], 30);
 }

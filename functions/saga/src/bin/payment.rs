@@ -9,8 +9,8 @@ async fn main() -> Result<(), Error> {
     runtime::log_as_json(&settings, "info", std::io::stdout)?;
     let aws = runtime::aws(&settings)?;
     let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
-    let payment =
-        Payment::new(&settings, ledger, aws_sdk_sqs::Client::new(&aws), runtime::Metrics::to_stdout(&settings)?)?;
+    let sqs = aws_sdk_sqs::Client::new(&aws);
+    let payment = Payment::new(&settings, ledger, sqs, runtime::Metrics::to_stdout(&settings)?, &aws)?;
     let payment = &payment;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
         Ok::<_, Error>(payment.handle(event.payload).await)

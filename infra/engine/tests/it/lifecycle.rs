@@ -76,3 +76,44 @@ async fn an_engine_that_is_dropped_stops() {
     drop(engine);
     assert!(connections.into_iter().all(is_broken));
 }
+
+/// Every address of 127.0.0.0/8 is the machine's own on Linux: 127.0.0.2 stands for a container network's.
+#[cfg(target_os = "linux")]
+mod on_another_address {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+    #[tokio::test]
+    async fn an_engine_answers_on_the_same_ports_of_another_address_and_on_no_third() {
+        let engine = Engine::start_at(Ports::default(), &[OTHER]).await.unwrap();
+        let ports = ports_of(&engine);
+        let connections =
+            [ports.dynamodb, ports.sqs].map(|port| TcpStream::connect((OTHER, port)).expect("it listens"));
+        for port in [ports.dynamodb, ports.sqs] {
+            let refused = TcpStream::connect(("127.0.0.3", port)).expect_err("nobody listens");
+            assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+        }
+        engine.stop().await;
+        assert!(connections.into_iter().all(is_broken));
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_on_another_address_is_named() {
+        let taken = std::net::TcpListener::bind((OTHER, 0)).unwrap();
+        let sqs = taken.local_addr().unwrap().port();
+        let refused = Engine::start_at(Ports { sqs, ..Ports::default() }, &[OTHER]).await.unwrap_err();
+        assert!(matches!(refused, EngineError::PortTaken { port, .. } if port == sqs));
+    }
+}
+
+#[tokio::test]
+async fn an_engine_does_not_listen_on_every_address() {
+    let everywhere = ["0.0.0.0", "::"].map(|address| address.parse().expect("an address"));
+    for address in everywhere {
+        let refused = Engine::start_at(Ports::default(), &[address]).await.unwrap_err();
+        assert!(refused.to_string().contains("cannot listen on every address"), "{refused}");
+    }
+}

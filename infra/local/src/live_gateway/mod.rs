@@ -92,6 +92,7 @@ mod tests {
             ("AWS::Region", "us-east-1"),
             ("AWS::AccountId", "000000000000"),
             ("AWS::Partition", "aws"),
+            ("AWS::URLSuffix", "amazonaws.com"),
         ];
         let said = pseudo.into_iter().chain(crate::outside::PARAMETERS);
         let said = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -1,7 +1,7 @@
 //! `GET /live?ticket=…`: one socket, from the handshake to the end.
 //!
-//! The function behind `$connect` decides whether it opens; what the client says goes to `$default`; however it ends,
-//! `$disconnect` is told.
+//! The function behind `$connect` decides whether it opens; what the client says goes to `$default`, or is answered
+//! Forbidden where there is no such route; however it ends, `$disconnect` is told.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::event::About;
@@ -78,10 +78,10 @@ impl LiveGateway {
                 () = self.stop.cancelled() => break (close_code::AWAY, "the host stops"),
                 said = socket.recv() => match said {
                     Some(Ok(Message::Close(frame))) => break (frame.map_or(close_code::STATUS, |frame| frame.code), ""),
-                    Some(Ok(said)) => {
-                        self.tell(about, said);
-                        continue;
-                    }
+                    Some(Ok(said)) => match self.tell(about, said) {
+                        Some(refusal) => Some(Outgoing::Message(refusal)),
+                        None => continue,
+                    },
                     Some(Err(_)) | None => break (close_code::ABNORMAL, "the connection broke"),
                 },
                 outgoing = messages.recv() => outgoing,
@@ -102,19 +102,26 @@ impl LiveGateway {
         drop(tokio::time::timeout(TO_SEND, socket.send(farewell)).await);
     }
 
-    /// Hands on what a client said. The conversation does not wait for the function.
-    fn tell(self: &Arc<Self>, about: &About, said: Message) {
+    /// Hands on what a client said. The conversation does not wait for the function. Without a route, no function is
+    /// invoked and the client is sent what this returns.
+    fn tell(self: &Arc<Self>, about: &About, said: Message) -> Option<String> {
         let event = match said {
             Message::Text(text) => self.message_event(about, &text, false),
             Message::Binary(bytes) => self.message_event(about, &STANDARD.encode(bytes), true),
-            Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return,
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return None,
         };
+        if !self.functions.contains_key(&Route::Default) {
+            let request = &event["requestContext"]["requestId"];
+            let refusal = json!({"message": "Forbidden", "connectionId": about.connection_id, "requestId": request});
+            return Some(refusal.to_string());
+        }
         let live = Arc::clone(self);
         self.tasks.spawn(async move {
             if let Some(Err(problem)) = live.invoke(Route::Default, event).await {
                 tracing::warn!(problem, "$default failed");
             }
         });
+        None
     }
 
     async fn end(&self, about: &About, code: u16, reason: &str) {
@@ -127,8 +134,6 @@ impl LiveGateway {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use providers::Secrets;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -28,11 +29,13 @@ pub struct Asked<'a> {
 pub(super) struct Need {
     pub(super) action: String,
     pub(super) resources: Vec<String>,
+    /// What a policy's conditions can ask for besides, by its key: `ses:FromAddress`.
+    pub(super) context: BTreeMap<&'static str, String>,
 }
 
 impl Need {
     fn new(action: impl Into<String>, resource: impl Into<String>) -> Self {
-        Self { action: action.into(), resources: vec![resource.into()] }
+        Self { action: action.into(), resources: vec![resource.into()], context: BTreeMap::new() }
     }
 }
 
@@ -58,6 +61,7 @@ impl<'a> Asked<'a> {
             "sqs" => sqs(operation, self.body),
             "ses" if (self.method, self.path) == ("POST", "/v2/email/outbound-emails") => send_email(self.body),
             "sms-voice" => sms(operation, self.body),
+            "secretsmanager" => secrets(operation, self.body),
             "execute-api" => {
                 let (method, path) = (self.method, self.path);
                 let resource = format!("arn:aws:execute-api:{REGION}:{ACCOUNT}:{sockets}/{method}{path}");
@@ -168,8 +172,10 @@ fn send_email(body: &[u8]) -> serde_json::Result<Vec<Need>> {
     let domains = domain.match_indices('.').map(|(dot, _)| &domain[dot + 1..]).filter(|above| above.contains('.'));
     let identities = [from, domain].into_iter().chain(domains);
     let identities = identities.map(|identity| arn("identity", identity)).collect();
-    let sender = Need { action: "ses:SendEmail".to_owned(), resources: identities };
-    let set = asked.configuration_set_name.map(|set| Need::new("ses:SendEmail", arn("configuration-set", &set)));
+    let context = BTreeMap::from([("ses:FromAddress", from.to_owned())]);
+    let sender = Need { action: "ses:SendEmail".to_owned(), resources: identities, context: context.clone() };
+    let set = asked.configuration_set_name;
+    let set = set.map(|set| Need { context, ..Need::new("ses:SendEmail", arn("configuration-set", &set)) });
     Ok(std::iter::once(sender).chain(set).collect())
 }
 
@@ -182,6 +188,18 @@ struct Sms {
 fn sms(operation: &str, body: &[u8]) -> serde_json::Result<Vec<Need>> {
     let asked: Sms = serde_json::from_slice(body)?;
     Ok(vec![Need::new(format!("sms-voice:{operation}"), asked.origination_identity)])
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SecretsManager {
+    secret_id: String,
+}
+
+fn secrets(operation: &str, body: &[u8]) -> serde_json::Result<Vec<Need>> {
+    let SecretsManager { secret_id } = serde_json::from_slice(body)?;
+    let arn = if secret_id.starts_with("arn:") { secret_id } else { Secrets::arn(&secret_id) };
+    Ok(vec![Need::new(format!("secretsmanager:{operation}"), arn)])
 }
 
 #[cfg(test)]
@@ -266,6 +284,15 @@ mod tests {
         let identities = ["identity/b@news.example.com", "identity/news.example.com", "identity/example.com"];
         let action = || "ses:SendEmail".to_owned();
         assert_eq!(found, [(action(), vec![arn("configuration-set/set")]), (action(), identities.map(arn).into())]);
+    }
+
+    #[test]
+    fn a_secret_is_asked_for_by_its_arn_or_by_its_name() {
+        let arn = "arn:aws:secretsmanager:us-east-1:000000000000:secret:belfry-payment";
+        for id in [arn, "belfry-payment"] {
+            let found = one("secretsmanager", "secretsmanager.GetSecretValue", &json!({"SecretId": id}));
+            assert_eq!(found, ("secretsmanager:GetSecretValue".to_owned(), arn.to_owned()));
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use stand_ins::judge_stand_ins;
 
 use crate::aws::{ACCOUNT, REGION};
 use crate::provision::Provisioned;
-use crate::template::{Reference, Template};
+use crate::template::{self, Reference, Template};
 use asked::Need;
 
 /// Who may do what, and what of it was done.
@@ -47,6 +47,8 @@ struct Role {
 struct Right {
     action: String,
     resource: String,
+    /// By key, the values of which one must be the call's.
+    conditions: BTreeMap<String, Vec<String>>,
     used: AtomicBool,
 }
 
@@ -76,10 +78,10 @@ impl Door {
             // By name: requests name neither region nor account, and engines have words of their own for them.
             Reference::TableArn(id) => Some(table_arn(&template.table(id)?.name)),
             Reference::QueueArn(id) => Some(queue_arn(&template.queue(id)?.name)),
-            Reference::Other { resource, attribute: None } => match sockets? {
-                api if api.logical_id == *resource => Some(api.logical_id.clone()),
-                api if api.stage_id == *resource => Some(api.stage.clone()),
-                _ => None,
+            Reference::Other { resource, attribute: None } => match sockets {
+                Some(api) if api.logical_id == *resource => Some(api.logical_id.clone()),
+                Some(api) if api.stage_id == *resource => Some(api.stage.clone()),
+                _ => provisioned.locate(reference),
             },
             created => provisioned.locate(created),
         };
@@ -89,12 +91,19 @@ impl Door {
             if let Some(declared) = template.role(function) {
                 role.name.clone_from(&declared.logical_id);
                 for right in &declared.rights {
-                    let resource = right.resource.resolve(known).map_err(|reference| UnresolvedRight {
-                        role: declared.logical_id.clone(),
-                        action: right.action.clone(),
-                        reference: reference.clone(),
-                    })?;
-                    role.rights.push(Right { action: right.action.clone(), resource, used: AtomicBool::new(false) });
+                    let resolve = |value: &template::Value| {
+                        value.resolve(known).map_err(|reference| UnresolvedRight {
+                            role: declared.logical_id.clone(),
+                            action: right.action.clone(),
+                            reference: reference.clone(),
+                        })
+                    };
+                    let mut conditions = BTreeMap::new();
+                    for (key, values) in &right.conditions {
+                        conditions.insert(key.clone(), values.iter().map(resolve).collect::<Result<_, _>>()?);
+                    }
+                    let (action, resource) = (right.action.clone(), resolve(&right.resource)?);
+                    role.rights.push(Right { action, resource, conditions, used: AtomicBool::new(false) });
                 }
             }
             roles.insert(function.logical_id.clone(), role);
@@ -157,7 +166,12 @@ impl Role {
         let mut allowed = false;
         // All that match, not the first alone: a right that another one covers is used as much as that.
         for right in self.rights.iter().filter(|right| right.action == need.action) {
-            if need.resources.iter().any(|resource| matches(&right.resource, resource)) {
+            let is_met = |(key, values): (&String, &Vec<String>)| {
+                // A call without the key meets no condition on it.
+                need.context.get(key.as_str()).is_some_and(|value| values.contains(value))
+            };
+            let named = need.resources.iter().any(|resource| matches(&right.resource, resource));
+            if named && right.conditions.iter().all(is_met) {
                 right.used.store(true, Ordering::Relaxed);
                 allowed = true;
             }
@@ -182,7 +196,7 @@ impl Denied {
     /// Services that have one path for all operations answer 400 to everything that is wrong, the others 403.
     fn status(&self) -> u16 {
         let of_service = |service: &str| self.action.split(':').next() == Some(service);
-        if ["dynamodb", "sqs", "sms-voice"].into_iter().any(of_service) { 400 } else { 403 }
+        if ["dynamodb", "secretsmanager", "sms-voice", "sqs"].into_iter().any(of_service) { 400 } else { 403 }
     }
 
     /// AWS's answer in its JSON protocols.
@@ -214,6 +228,56 @@ fn matches(pattern: &str, resource: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TEMPLATE: &str = r#"
+Resources:
+  Mail:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: mail } }
+    Properties: { Role: !GetAtt MailRole.Arn }
+  MailRole:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Version: "2012-10-17"
+        Statement: [{ Effect: Allow, Principal: { Service: lambda.amazonaws.com }, Action: sts:AssumeRole }]
+      Policies:
+        - PolicyName: mail
+          PolicyDocument:
+            Version: "2012-10-17"
+            Statement:
+              - Effect: Allow
+                Action: ses:SendEmail
+                Resource: "arn:aws:ses:us-east-1:000000000000:*"
+                Condition: { StringEquals: { ses:FromAddress: [b@example.com, c@example.com] } }
+              - Effect: Allow
+                Action: sqs:SendMessage
+                Resource: "*"
+                Condition: { StringEquals: { aws:SourceAccount: "000000000000" } }
+"#;
+
+    #[test]
+    fn a_mail_is_allowed_only_from_the_senders_that_the_right_names() {
+        let template = Template::parse(TEMPLATE, &Default::default()).expect("a template");
+        let door = Door::new(&template, &Provisioned::default()).expect("its rights");
+        let judge = |service: &str, target: &str, path: &str, body: &Value| {
+            let signed = format!("AWS4-HMAC-SHA256 Credential=Mail/20260101/us-east-1/{service}/aws4_request");
+            let header = |name: &str| Some(if name == "authorization" { signed.as_str() } else { target });
+            let body = body.to_string();
+            let asked = Asked::read(header, ("POST", path), body.as_bytes()).expect("a signature");
+            door.judge(&asked).map_err(|denied| denied.action)
+        };
+        let mail = |from: &str| {
+            let mail = json!({"FromEmailAddress": from, "ConfigurationSetName": "set"});
+            judge("ses", "", "/v2/email/outbound-emails", &mail)
+        };
+        assert_eq!(mail("Belfry <b@example.com>"), Ok(()));
+        assert_eq!(mail("c@example.com"), Ok(()));
+        assert_eq!(mail("d@example.com"), Err("ses:SendEmail".to_owned()));
+        // The host does not know the key, so nothing meets the condition.
+        let message = json!({"QueueUrl": "http://127.0.0.1:9/000000000000/work"});
+        assert_eq!(judge("sqs", "AmazonSQS.SendMessage", "/", &message), Err("sqs:SendMessage".to_owned()));
+    }
 
     #[test]
     fn a_pattern_names_what_its_stars_stand_for() {

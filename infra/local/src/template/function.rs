@@ -1,15 +1,13 @@
 //! `AWS::Serverless::Function`: which binary runs, with what environment, woken by what.
 
-use super::Template;
 use super::error::TemplateError;
-use super::event::Event;
-use super::node::Node;
-use super::queue_mapping::QueueMapping;
-use super::role::Role;
-use super::schedule_mapping::ScheduleMapping;
-use super::stream_mapping::StreamMapping;
+use super::mapping::{Event, QueueMapping, ScheduleMapping, StreamMapping};
+use super::typed::{Text, Whole, properties, role_arn, typed};
 use super::value::Value;
-use std::collections::BTreeMap;
+use super::{Resource, Template};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use yaml_serde::Mapping;
 
 /// A function and everything that invokes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +22,9 @@ pub struct Function {
     pub role: Option<String>,
     /// Its variables, those of `Globals` included; see [`Template::environment`].
     pub environment: BTreeMap<String, Value>,
+    /// The names of all variables that the template declares for it, also of those that are `AWS::NoValue`:
+    /// `sam local` passes no others to a function.
+    pub declared: BTreeSet<String>,
     /// The streams that it reads.
     pub streams: Vec<StreamMapping>,
     /// The queues that it consumes.
@@ -32,85 +33,75 @@ pub struct Function {
     pub schedules: Vec<ScheduleMapping>,
 }
 
-/// `Policies` is not among all these: what SAM makes of it, and adds to it, is not to be seen in the template.
-const READ: [&str; 4] = ["Environment", "Events", "Role", "Timeout"];
-/// Packaging, networks and size: the local host runs the handler within its own process.
-const SKIPPED: [&str; 24] = [
-    "Architectures",
-    "AutoPublishAlias",
-    "CodeUri",
-    "DeadLetterQueue",
-    "DeploymentPreference",
-    "Description",
-    "EphemeralStorage",
-    "EventInvokeConfig",
-    "FunctionName",
-    "Handler",
-    "KmsKeyArn",
-    "Layers",
-    "LoggingConfig",
-    "MemorySize",
-    "PackageType",
-    "PermissionsBoundary",
-    "PropagateTags",
-    "ProvisionedConcurrencyConfig",
-    "ReservedConcurrentExecutions",
-    "Runtime",
-    "SnapStart",
-    "Tags",
-    "Tracing",
-    "VpcConfig",
-];
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Metadata {
+    build_properties: BuildProperties,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct BuildProperties {
+    binary: Text,
+}
+
+properties! {
+    /// Of a function, and of `Globals.Function`. `Policies` is missing: the template does not show what SAM makes of it.
+    #[derive(Default)]
+    struct Properties {
+        environment: Option<Environment>,
+        events: Option<Mapping>,
+        #[serde(default, deserialize_with = "role_arn")]
+        role: Option<String>,
+        timeout: Option<Whole<1, 900>>,
+    }
+    // Packaging, networks and size: the local host runs the handler within its own process.
+    ignored {
+        Architectures AutoPublishAlias CodeUri DeadLetterQueue DeploymentPreference Description EphemeralStorage
+        EventInvokeConfig FunctionName Handler KmsKeyArn Layers LoggingConfig MemorySize PackageType
+        PermissionsBoundary PropagateTags ProvisionedConcurrencyConfig ReservedConcurrentExecutions Runtime
+        SnapStart Tags Tracing VpcConfig
+    }
+
+    #[derive(Clone)]
+    struct Environment {
+        /// `None` for `AWS::NoValue`.
+        variables: BTreeMap<String, Option<Value>>,
+    }
+}
 
 impl Function {
     /// `template` has to hold the tables and queues already.
-    pub(super) fn read(
-        logical_id: &str,
-        resource: &Node<'_>,
-        globals: Option<&Node<'_>>,
-        template: &Template,
-    ) -> Result<Self, TemplateError> {
-        let binary = resource.need("Metadata")?.need("BuildProperties")?.need("Binary")?.text()?;
-        let properties = resource.need("Properties")?;
-        properties.only(&[READ.as_slice(), &SKIPPED].concat())?;
-
+    pub(super) fn read(resource: &Resource, globals: &Properties, template: &Template) -> Result<Self, TemplateError> {
+        let metadata: Metadata = typed(&format!("{}.Metadata", resource.path), &resource.metadata)?;
+        let path = resource.properties_path();
+        let properties: Properties = resource.typed()?;
         // A function's own setting wins over the one for all.
-        let layers: Vec<_> = globals.into_iter().chain([&properties]).collect();
-        let mut timeout = 3;
-        let mut environment = BTreeMap::new();
-        for layer in layers {
-            timeout = layer.number_or("Timeout", timeout, 1..=900)?;
-            environment.extend(variables(layer)?);
+        let timeout = properties.timeout.or(globals.timeout).map_or(3, |timeout| timeout.0);
+        let mut variables = BTreeMap::new();
+        for environment in [&globals.environment, &properties.environment].into_iter().flatten() {
+            variables.extend(environment.variables.clone());
         }
-
         let mut function = Self {
-            logical_id: logical_id.to_owned(),
-            binary,
+            logical_id: resource.logical_id.clone(),
+            binary: metadata.build_properties.binary.0,
             timeout,
-            role: properties.get("Role")?.map(|role| Role::named(&role)).transpose()?,
-            environment,
+            role: properties.role,
+            declared: variables.keys().cloned().collect(),
+            environment: variables.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
             streams: Vec::new(),
             queues: Vec::new(),
             schedules: Vec::new(),
         };
-        let events = properties.get("Events")?;
-        for (name, event) in events.map_or(Ok(Vec::new()), |events| events.entries())? {
-            match Event::read(name, &event, timeout, template)? {
-                Event::Stream(mapping) => function.streams.push(mapping),
-                Event::Queue(mapping) => function.queues.push(mapping),
-                Event::Schedule(mapping) => function.schedules.push(mapping),
-                Event::Disabled => {}
+        for (name, event) in properties.events.iter().flatten() {
+            let name = name.as_str().unwrap_or_default();
+            match Event::read(name, &format!("{path}.Events.{name}"), event, timeout, template)? {
+                Some(Event::Stream(mapping)) => function.streams.push(mapping),
+                Some(Event::Queue(mapping)) => function.queues.push(mapping),
+                Some(Event::Schedule(mapping)) => function.schedules.push(mapping),
+                None => {}
             }
         }
         Ok(function)
     }
-}
-
-fn variables(layer: &Node<'_>) -> Result<BTreeMap<String, Value>, TemplateError> {
-    let Some(environment) = layer.get("Environment")? else {
-        return Ok(BTreeMap::new());
-    };
-    environment.only(&["Variables"])?;
-    let variables = environment.need("Variables")?.entries()?;
-    variables.into_iter().map(|(name, value)| Ok((name.to_owned(), value.value()?))).collect()
 }

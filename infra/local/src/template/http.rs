@@ -3,10 +3,13 @@
 //! Routes stand in `DefinitionBody`, an OpenAPI document with API Gateway's extensions. What is not there is not
 //! reachable when deployed, so it is not here either.
 
-use super::Template;
 use super::error::TemplateError;
-use super::node::Node;
-use super::socket::invoked_function;
+use super::typed::{Invocation, Text, only, properties};
+use super::{Resource, Template};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use yaml_serde::Mapping;
 
 /// The HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,43 +42,123 @@ pub enum Access {
     Token(Vec<String>),
 }
 
-const METHODS: [&str; 5] = ["delete", "get", "patch", "post", "put"];
-/// Logs, limits and names have no meaning on one machine.
-const SKIPPED: [&str; 7] =
-    ["AccessLogSettings", "DefaultRouteSettings", "Description", "Domain", "FailOnWarnings", "Name", "Tags"];
-const INTEGRATIONS: &str = "x-amazon-apigateway-integrations";
+properties! {
+    struct Properties { definition_body: Body, route_settings: Option<Mapping> }
+    // Logs, limits and names have no meaning on one machine.
+    ignored { AccessLogSettings DefaultRouteSettings Description Domain FailOnWarnings Name Tags }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    components: Components,
+    paths: BTreeMap<String, Operations>,
+    #[serde(rename = "info")]
+    _info: Option<IgnoredAny>,
+    #[serde(rename = "openapi")]
+    _openapi: Option<IgnoredAny>,
+    #[serde(rename = "x-amazon-apigateway-cors")]
+    _cors: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Components {
+    #[serde(rename = "securitySchemes")]
+    schemes: BTreeMap<String, Scheme>,
+    #[serde(rename = "x-amazon-apigateway-integrations", default)]
+    integrations: BTreeMap<String, Integration>,
+}
+
+#[derive(Deserialize)]
+struct Scheme {
+    #[serde(rename = "x-amazon-apigateway-authorizer")]
+    _authorizer: Authorizer,
+}
+
+#[derive(Deserialize)]
+struct Authorizer {
+    #[serde(rename = "type")]
+    _type: Jwt,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Operations {
+    delete: Option<Operation>,
+    get: Option<Operation>,
+    patch: Option<Operation>,
+    post: Option<Operation>,
+    put: Option<Operation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Operation {
+    security: Option<Vec<BTreeMap<String, Vec<Text>>>>,
+    #[serde(rename = "x-amazon-apigateway-integration")]
+    integration: Integration,
+    #[serde(rename = "responses")]
+    _responses: Option<IgnoredAny>,
+}
+
+/// One in full, or a `$ref` to one of `components`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Integration {
+    #[serde(rename = "$ref")]
+    reference: Option<Text>,
+    uri: Option<Invocation>,
+    r#type: Option<Proxy>,
+    /// API Gateway invokes a function by POST, whatever the route's method.
+    http_method: Option<Post>,
+    payload_format_version: Option<Version>,
+}
+
+only! { Jwt = "jwt", Proxy = "AWS_PROXY", Post = "POST", Version = "2.0" }
 
 impl HttpApi {
     /// `template` has to hold the functions already.
-    pub(super) fn read(logical_id: &str, resource: &Node<'_>, template: &Template) -> Result<Self, TemplateError> {
-        let properties = resource.need("Properties")?;
-        properties.only(&[SKIPPED.as_slice(), &["DefinitionBody"]].concat())?;
-        let body = properties.need("DefinitionBody")?;
-        body.only(&["components", "info", "openapi", "paths", "x-amazon-apigateway-cors"])?;
-        let components = body.need("components")?;
-        components.only(&["securitySchemes", INTEGRATIONS])?;
-        let integration = Integration::read(&components.need(INTEGRATIONS)?, template)?;
-        let schemes = components.need("securitySchemes")?;
-        let scheme = match schemes.entries()?.as_slice() {
-            [(name, scheme)] => {
-                let authorizer = scheme.need("x-amazon-apigateway-authorizer")?;
-                authorizer.need("type")?.choice(&[("jwt", ())])?;
-                (*name).to_owned()
+    pub(super) fn read(resource: &Resource, template: &Template) -> Result<Self, TemplateError> {
+        let path = resource.properties_path();
+        let Properties { definition_body: body, route_settings, .. } = resource.typed()?;
+        let body_path = format!("{path}.DefinitionBody");
+        let scheme = match body.components.schemes.keys().collect::<Vec<_>>().as_slice() {
+            [scheme] => (*scheme).clone(),
+            schemes => {
+                let problem = format!("must be one scheme (got {})", schemes.len());
+                return Err(TemplateError::at(format!("{body_path}.components.securitySchemes"), problem));
             }
-            _ => return Err(schemes.unexpected("one scheme")),
         };
-        let mut routes = Vec::new();
-        for (path, operations) in body.need("paths")?.entries()? {
-            operations.only(&METHODS)?;
-            for (method, operation) in operations.entries()? {
-                operation.only(&["responses", "security", "x-amazon-apigateway-integration"])?;
-                let reference = operation.need("x-amazon-apigateway-integration")?.need("$ref")?;
-                reference.choice(&[(integration.reference.as_str(), ())])?;
-                let access = Access::read(&operation, &scheme)?;
-                routes.push(HttpRoute { method: method.to_uppercase(), path: path.to_owned(), access });
+        let mut routes: Vec<HttpRoute> = Vec::new();
+        let mut functions: BTreeMap<String, String> = BTreeMap::new();
+        for (path, operations) in body.paths {
+            for (method, operation) in operations.by_method() {
+                let at = format!("{body_path}.paths.{path}.{method}");
+                let function = operation.integration.function(&body.components.integrations, template);
+                let function = function
+                    .map_err(|problem| TemplateError::at(format!("{at}.x-amazon-apigateway-integration"), problem))?;
+                functions.insert(function, at.clone());
+                let access = Access::new(operation.security, &scheme);
+                let access = access.map_err(|problem| TemplateError::at(format!("{at}.security"), problem))?;
+                routes.push(HttpRoute { method: method.to_uppercase(), path: path.clone(), access });
             }
         }
-        Ok(Self { logical_id: logical_id.to_owned(), function: integration.function, routes })
+        let keys: Vec<String> = routes.iter().map(|route| format!("{} {}", route.method, route.path)).collect();
+        for key in route_settings.iter().flat_map(Mapping::keys).filter_map(yaml_serde::Value::as_str) {
+            if !keys.iter().any(|route| route == key) {
+                return Err(TemplateError::at(format!("{path}.RouteSettings.{key}"), "there is no such route"));
+            }
+        }
+        let logical_id = resource.logical_id.clone();
+        let mut functions = functions.into_iter();
+        match (functions.next(), functions.next()) {
+            (Some((function, _)), None) => Ok(Self { logical_id, function, routes }),
+            (Some((function, _)), Some((other, at))) => {
+                Err(TemplateError::at(at, format!("must be answered by {function}, as the others (got {other})")))
+            }
+            (None, _) => Err(TemplateError::at(format!("{body_path}.paths"), "must have a route")),
+        }
     }
 
     /// The route of a request, as API Gateway finds it: a named segment goes before a parameter.
@@ -99,38 +182,40 @@ impl HttpRoute {
     }
 }
 
+impl Operations {
+    fn by_method(self) -> impl Iterator<Item = (&'static str, Operation)> {
+        let all = [("delete", self.delete), ("get", self.get), ("patch", self.patch), ("post", self.post)];
+        all.into_iter().chain([("put", self.put)]).filter_map(|(method, operation)| Some((method, operation?)))
+    }
+}
+
 impl Access {
-    fn read(operation: &Node<'_>, scheme: &str) -> Result<Self, TemplateError> {
-        let Some(security) = operation.get("security")? else { return Ok(Self::Open) };
-        match security.items()?.as_slice() {
-            [requirement] => {
-                requirement.only(&[scheme])?;
-                let scopes = requirement.need(scheme)?.items()?;
-                scopes.iter().map(Node::text).collect::<Result<_, _>>().map(Self::Token)
+    fn new(security: Option<Vec<BTreeMap<String, Vec<Text>>>>, scheme: &str) -> Result<Self, String> {
+        let Some(security) = security else { return Ok(Self::Open) };
+        let mut requirements = security.into_iter().flatten();
+        match (requirements.next(), requirements.next()) {
+            (Some((named, scopes)), None) if named == scheme => {
+                Ok(Self::Token(scopes.into_iter().map(|scope| scope.0).collect()))
             }
-            _ => Err(security.unexpected("one requirement")),
+            _ => Err(format!("must be one requirement of {scheme}")),
         }
     }
 }
 
-/// The one integration, and how routes refer to it.
-struct Integration {
-    reference: String,
-    function: String,
-}
-
 impl Integration {
-    fn read(integrations: &Node<'_>, template: &Template) -> Result<Self, TemplateError> {
-        let all = integrations.entries()?;
-        let [(name, integration)] = all.as_slice() else {
-            return Err(integrations.unexpected("one integration"));
-        };
-        integration.only(&["httpMethod", "payloadFormatVersion", "type", "uri"])?;
-        integration.need("type")?.choice(&[("AWS_PROXY", ())])?;
-        // API Gateway invokes a function by POST, whatever the route's method.
-        integration.need("httpMethod")?.choice(&[("POST", ())])?;
-        integration.need("payloadFormatVersion")?.choice(&[("2.0", ())])?;
-        let function = invoked_function(&integration.need("uri")?, template)?;
-        Ok(Self { reference: format!("#/components/{INTEGRATIONS}/{name}"), function })
+    /// The logical id of the function.
+    fn function(&self, shared: &BTreeMap<String, Self>, template: &Template) -> Result<String, String> {
+        if let Some(Text(reference)) = &self.reference {
+            let name = reference.strip_prefix("#/components/x-amazon-apigateway-integrations/");
+            let integration = name.and_then(|name| shared.get(name)).filter(|shared| shared.reference.is_none());
+            let integration = integration.ok_or_else(|| format!("there is no integration {reference:?}"))?;
+            return integration.function(shared, template);
+        }
+        match self {
+            Self { uri: Some(uri), r#type: Some(_), http_method: Some(_), payload_format_version: Some(_), .. } => {
+                template.invoked(uri)
+            }
+            _ => Err("must have type, httpMethod, payloadFormatVersion and uri".to_owned()),
+        }
     }
 }

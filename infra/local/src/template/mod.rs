@@ -6,42 +6,39 @@
 //! production. What has no meaning on one machine (alarms, backups) is skipped, by name;
 //! resources that would act in AWS but that this file does not read are refused.
 
-mod condition;
 #[cfg(test)]
 mod deployed;
 mod error;
-mod event;
 mod function;
 mod http;
-mod intrinsic;
-mod node;
+mod mapping;
+mod parameters;
 mod queue;
-mod queue_mapping;
+mod resolve;
 mod role;
-mod schedule_mapping;
-mod scope;
 mod socket;
-mod stream_mapping;
 mod table;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod value;
 
-pub use error::{Problem, TemplateError, UnresolvedVariable};
+pub use error::{TemplateError, UnresolvedVariable};
 pub use function::Function;
 pub use http::{Access, HttpApi, HttpRoute};
+pub use mapping::{QueueMapping, ScheduleMapping, StartingPosition, StreamMapping};
 pub use queue::{Queue, Redrive};
-pub use queue_mapping::QueueMapping;
 pub use role::{Right, Role};
-pub use schedule_mapping::ScheduleMapping;
 pub use socket::{Route, SocketApi};
-pub use stream_mapping::{StartingPosition, StreamMapping};
 pub use table::{AttributeType, Index, KeySchema, Projection, StreamView, Table};
 pub use value::{Reference, Value};
 
-use node::Node;
-use scope::Scope;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use typed::{Invocation, Text, properties, typed};
+use yaml_serde::{Mapping, Value as Yaml};
 
 /// What the template declares, in the order in which it does.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,17 +58,74 @@ pub struct Template {
 }
 
 /// Resources that would run, store or allow something in AWS, and that have a form which is read here.
-const REFUSED: [&str; 9] = [
+const REFUSED: [&str; 8] = [
     "AWS::DynamoDB::GlobalTable",
     "AWS::Events::Rule",
     "AWS::IAM::ManagedPolicy",
     "AWS::IAM::Policy",
     "AWS::IAM::RolePolicy",
-    "AWS::Lambda::EventSourceMapping",
     "AWS::Lambda::Function",
     "AWS::Scheduler::Schedule",
     "AWS::Serverless::SimpleTable",
 ];
+
+/// A resource that the deployment has.
+struct Resource {
+    logical_id: String,
+    path: String,
+    kind: String,
+    metadata: Yaml,
+    properties: Yaml,
+}
+
+properties! {
+    /// What stands around the properties of every resource.
+    struct Entry { r#type: Text, metadata: Option<Yaml>, properties: Option<Yaml> }
+    ignored { Condition CreationPolicy DeletionPolicy DependsOn UpdatePolicy UpdateReplacePolicy }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Globals {
+    function: function::Properties,
+}
+
+impl Resource {
+    fn read(logical_id: &str, entry: &Yaml) -> Result<Self, TemplateError> {
+        let path = format!("Resources.{logical_id}");
+        let entry: Entry = typed(&path, entry)?;
+        let or_nothing = |yaml: Option<Yaml>| yaml.unwrap_or_else(|| Mapping::new().into());
+        Ok(Self {
+            logical_id: logical_id.to_owned(),
+            path,
+            kind: entry.r#type.0,
+            metadata: or_nothing(entry.metadata),
+            properties: or_nothing(entry.properties),
+        })
+    }
+
+    fn properties_path(&self) -> String {
+        format!("{}.Properties", self.path)
+    }
+
+    fn typed<T: DeserializeOwned>(&self) -> Result<T, TemplateError> {
+        typed(&self.properties_path(), &self.properties)
+    }
+
+    /// The name that it has; without one, what CloudFormation makes up, less its random end, which has no use where the
+    /// stack is alone.
+    fn name(&self, name: Option<Text>, stack: &str) -> String {
+        name.map_or_else(|| format!("{stack}-{}", self.logical_id), |name| name.0)
+    }
+
+    fn wrong(&self, property: &str, problem: impl Display) -> TemplateError {
+        TemplateError::at(format!("{}.{property}", self.properties_path()), problem)
+    }
+
+    fn unsupported(&self) -> TemplateError {
+        TemplateError::at(format!("{}.Type", self.path), format!("{} is not supported here", self.kind))
+    }
+}
 
 impl Template {
     /// Reads a template. `parameters` holds the values of its parameters, where they differ from
@@ -80,10 +134,16 @@ impl Template {
     /// # Errors
     /// At the first mistake; the error names the entry by its path.
     pub fn parse(yaml: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
-        let yaml = yaml_serde::from_str(yaml)?;
-        let scope = Scope::read(&yaml, parameters)?;
-        let root = Node::root(&yaml, &scope);
-        let globals = root.get("Globals")?.map_or(Ok(None), |globals| globals.get("Function"))?;
+        let sections = resolve::resolve(yaml, parameters)?;
+        let section = |name: &str| sections.get(name).and_then(Yaml::as_mapping).into_iter().flatten();
+        let globals: Globals = typed("Globals", &sections.get("Globals").cloned().unwrap_or_default())?;
+        let resources = section("Resources").map(|(id, entry)| Resource::read(id.as_str().unwrap_or_default(), entry));
+        let resources = resources.collect::<Result<Vec<_>, _>>()?;
+        let of_kind = |kind: &'static str| resources.iter().filter(move |resource| resource.kind == kind);
+        if let Some(refused) = resources.iter().find(|resource| REFUSED.contains(&resource.kind.as_str())) {
+            return Err(refused.unsupported());
+        }
+        let stack = parameters.get("AWS::StackName").map_or("stack", String::as_str);
 
         let mut template = Self {
             tables: Vec::new(),
@@ -93,60 +153,43 @@ impl Template {
             http: None,
             sockets: None,
         };
-        let mut functions = Vec::new();
-        let mut roles = Vec::new();
-        let mut http = Vec::new();
-        let mut sockets = Vec::new();
-        for (logical_id, resource) in root.need("Resources")?.entries()? {
-            let kind = resource.need("Type")?;
-            match kind.text()?.as_str() {
-                "AWS::DynamoDB::Table" => {
-                    let table = Table::read(logical_id, unconditional(&resource)?)?;
-                    let others = template.tables.iter().map(|other| (&other.name, &other.logical_id));
-                    named_once(&resource, &table.name, others)?;
-                    template.tables.push(table);
-                }
-                "AWS::SQS::Queue" => {
-                    let queue = Queue::read(logical_id, unconditional(&resource)?)?;
-                    let others = template.queues.iter().map(|other| (&other.name, &other.logical_id));
-                    named_once(&resource, &queue.name, others)?;
-                    template.queues.push(queue);
-                }
-                "AWS::Serverless::Function" => functions.push((logical_id, resource)),
-                "AWS::IAM::Role" => roles.push((logical_id, resource)),
-                "AWS::Serverless::HttpApi" => http.push((logical_id, resource)),
-                kind if kind.starts_with(socket::PREFIX) => {
-                    sockets.push((logical_id, kind.to_owned(), resource));
-                }
-                refused if REFUSED.contains(&refused) => {
-                    return Err(kind.error(Problem::Unsupported));
-                }
-                _ => {}
-            }
+        for resource in of_kind("AWS::DynamoDB::Table") {
+            let table = Table::read(resource, stack)?;
+            let others = template.tables.iter().map(|other| (&other.name, &other.logical_id));
+            named_once(resource, &table.name, others)?;
+            template.tables.push(table);
         }
-        // A mapping is checked against its table or queue, which may stand below it.
-        for (logical_id, resource) in functions {
-            let function = Function::read(logical_id, unconditional(&resource)?, globals.as_ref(), &template)?;
+        for resource in of_kind("AWS::SQS::Queue") {
+            let queue = Queue::read(resource, stack)?;
+            let others = template.queues.iter().map(|other| (&other.name, &other.logical_id));
+            named_once(resource, &queue.name, others)?;
+            template.queues.push(queue);
+        }
+        for resource in of_kind("AWS::Serverless::Function") {
+            let function = Function::read(resource, &globals.function, &template)?;
+            if let Some(role) = &function.role {
+                let role = of_kind("AWS::IAM::Role").find(|resource| resource.logical_id == *role);
+                let role = role.ok_or_else(|| resource.wrong("Role", "must be the Arn of a role of this template"))?;
+                if template.role(&function).is_none() {
+                    template.roles.push(Role::read(role)?);
+                }
+            }
             template.functions.push(function);
         }
-        for (logical_id, resource) in roles {
-            if template.functions.iter().any(|function| function.role.as_deref() == Some(logical_id)) {
-                template.roles.push(Role::read(logical_id, &resource)?);
+        for resource in of_kind("AWS::Lambda::EventSourceMapping") {
+            let (function, mapping) = QueueMapping::read(resource, &template)?;
+            if let Some(function) = template.functions.iter_mut().find(|known| known.logical_id == function) {
+                function.queues.extend(mapping);
             }
         }
-        if let Some(function) = template.functions.iter().find(|f| f.role.is_some() && template.role(f).is_none()) {
-            let path = format!("Resources.{}.Properties.Role", function.logical_id);
-            let (expected, found) = ("a role".to_owned(), "another resource".to_owned());
-            return Err(TemplateError::Entry { path, problem: Problem::Unexpected { expected, found } });
-        }
-        for (logical_id, resource) in http {
+        for resource in of_kind("AWS::Serverless::HttpApi") {
             // Two APIs would be two gateways.
             if template.http.is_some() {
-                return Err(resource.error(Problem::Unsupported));
+                return Err(resource.unsupported());
             }
-            template.http = Some(HttpApi::read(logical_id, unconditional(&resource)?, &template)?);
+            template.http = Some(HttpApi::read(resource, &template)?);
         }
-        template.sockets = SocketApi::read(&sockets, &template)?;
+        template.sockets = SocketApi::read(&resources, &template)?;
         Ok(template)
     }
 
@@ -158,6 +201,11 @@ impl Template {
     /// The queue with this logical id.
     pub fn queue(&self, logical_id: &str) -> Option<&Queue> {
         self.queues.iter().find(|queue| queue.logical_id == logical_id)
+    }
+
+    /// The function with this logical id.
+    pub fn function(&self, logical_id: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.logical_id == logical_id)
     }
 
     /// The role of a function, if it has one.
@@ -197,26 +245,24 @@ impl Template {
         environment.extend(overrides.clone());
         Ok(environment)
     }
-}
 
-/// A condition would decide per deployment whether the resource is there, and what refers to it would have to know.
-fn unconditional<'n, 'a>(resource: &'n Node<'a>) -> Result<&'n Node<'a>, TemplateError> {
-    match resource.get("Condition")? {
-        Some(condition) => Err(condition.error(Problem::Unsupported)),
-        None => Ok(resource),
+    /// The function that an integration invokes.
+    fn invoked(&self, Invocation(function): &Invocation) -> Result<String, String> {
+        match self.function(function) {
+            Some(function) => Ok(function.logical_id.clone()),
+            None => Err(format!("must be the invocation of a function of this template (got {function})")),
+        }
     }
 }
 
 /// Two resources with one name would silently be one and the same here; AWS refuses the second.
 fn named_once<'o>(
-    resource: &Node<'_>,
+    resource: &Resource,
     name: &str,
     mut others: impl Iterator<Item = (&'o String, &'o String)>,
 ) -> Result<(), TemplateError> {
     match others.find(|(other, _)| *other == name) {
-        Some((_, taken_by)) => {
-            Err(resource.error(Problem::NameTaken { name: name.to_owned(), taken_by: taken_by.clone() }))
-        }
+        Some((_, taken_by)) => Err(TemplateError::at(&resource.path, format!("has the name of {taken_by}, {name}"))),
         None => Ok(()),
     }
 }

@@ -1,7 +1,9 @@
 //! `AWS::SQS::Queue`: its times, and where messages go that were received too often.
 
-use super::error::{Problem, TemplateError};
-use super::node::Node;
+use super::Resource;
+use super::error::TemplateError;
+use super::typed::{Text, Whole, properties, queue_arn};
+use serde::Deserialize;
 
 /// A standard queue. All times are in seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,49 +33,45 @@ pub struct Redrive {
     pub max_receive_count: u32,
 }
 
-const KNOWN: [&str; 12] = [
-    "DelaySeconds",
-    "KmsDataKeyReusePeriodSeconds",
-    "KmsMasterKeyId",
-    "MaximumMessageSize",
-    "MessageRetentionPeriod",
-    "QueueName",
-    "ReceiveMessageWaitTimeSeconds",
-    "RedriveAllowPolicy",
-    "RedrivePolicy",
-    "SqsManagedSseEnabled",
-    "Tags",
-    "VisibilityTimeout",
-];
-
-impl Queue {
-    pub(super) fn read(logical_id: &str, resource: &Node<'_>) -> Result<Self, TemplateError> {
-        let properties = resource.need("Properties")?;
-        // Order and deduplication are nothing that the queue engine keeps.
-        for fifo in ["ContentBasedDeduplication", "DeduplicationScope", "FifoQueue", "FifoThroughputLimit"] {
-            if let Some(fifo) = properties.get(fifo)? {
-                return Err(fifo.error(Problem::Unsupported));
-            }
-        }
-        properties.only(&KNOWN)?;
-        Ok(Self {
-            logical_id: logical_id.to_owned(),
-            name: properties.name("QueueName", logical_id)?,
-            visibility_timeout: properties.number_or("VisibilityTimeout", 30, 0..=43_200)?,
-            retention: properties.number_or("MessageRetentionPeriod", 345_600, 60..=1_209_600)?,
-            delay: properties.number_or("DelaySeconds", 0, 0..=900)?,
-            receive_wait: properties.number_or("ReceiveMessageWaitTimeSeconds", 0, 0..=20)?,
-            redrive: properties.get("RedrivePolicy")?.map(|node| Redrive::read(&node)).transpose()?,
-        })
+properties! {
+    /// Those of FIFO queues are missing: the engine keeps neither order nor deduplication.
+    struct Properties {
+        delay_seconds: Option<Whole<0, 900>>,
+        message_retention_period: Option<Whole<60, 1_209_600>>,
+        queue_name: Option<Text>,
+        receive_message_wait_time_seconds: Option<Whole<0, 20>>,
+        redrive_policy: Option<RedrivePolicy>,
+        visibility_timeout: Option<Whole<0, 43_200>>,
+    }
+    ignored {
+        KmsDataKeyReusePeriodSeconds KmsMasterKeyId MaximumMessageSize RedriveAllowPolicy SqsManagedSseEnabled
+        Tags
     }
 }
 
-impl Redrive {
-    fn read(policy: &Node<'_>) -> Result<Self, TemplateError> {
-        policy.only(&["deadLetterTargetArn", "maxReceiveCount"])?;
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RedrivePolicy {
+    #[serde(deserialize_with = "queue_arn")]
+    dead_letter_target_arn: String,
+    max_receive_count: Whole<1, 1000>,
+}
+
+impl Queue {
+    pub(super) fn read(resource: &Resource, stack: &str) -> Result<Self, TemplateError> {
+        let properties: Properties = resource.typed()?;
+        let redrive = properties.redrive_policy.map(|policy| Redrive {
+            dead_letter_queue: policy.dead_letter_target_arn,
+            max_receive_count: policy.max_receive_count.0,
+        });
         Ok(Self {
-            dead_letter_queue: policy.need("deadLetterTargetArn")?.queue_arn()?,
-            max_receive_count: policy.need("maxReceiveCount")?.number(1..=1000)?,
+            logical_id: resource.logical_id.clone(),
+            name: resource.name(properties.queue_name, stack),
+            visibility_timeout: properties.visibility_timeout.map_or(30, |it| it.0),
+            retention: properties.message_retention_period.map_or(345_600, |it| it.0),
+            delay: properties.delay_seconds.map_or(0, |it| it.0),
+            receive_wait: properties.receive_message_wait_time_seconds.map_or(0, |it| it.0),
+            redrive,
         })
     }
 }

@@ -1,12 +1,14 @@
 //! `AWS::IAM::Role` of a function: which action it may do to which resource.
 //!
 //! Read strictly, since what is not understood here would be a right that nobody checks: statements allow, name each
-//! action, and name resources; managed policies, conditions and exceptions (`NotAction`, …) are refused.
+//! action, and name resources; managed policies and exceptions (`NotAction`, …) are refused.
 
+use super::Resource;
 use super::error::TemplateError;
-use super::node::Node;
-use super::value::{Reference, Value};
-use super::{Problem, unconditional};
+use super::typed::{OneOrMany, Text, only, properties};
+use super::value::Value;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// The role of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,67 +26,79 @@ pub struct Right {
     pub action: String,
     /// An ARN, in which `*` stands for anything.
     pub resource: Value,
+    /// What must hold besides: for each key, as `ses:FromAddress`, one of these values (`StringEquals`).
+    pub conditions: BTreeMap<String, Vec<Value>>,
 }
 
-const READ: [&str; 2] = ["AssumeRolePolicyDocument", "Policies"];
-const SKIPPED: [&str; 5] = ["Description", "MaxSessionDuration", "Path", "RoleName", "Tags"];
+properties! {
+    struct Properties {
+        assume_role_policy_document: Document<Trust>,
+        policies: Vec<Policy>,
+    }
+    ignored { Description MaxSessionDuration Path RoleName Tags }
+
+    /// Lambda may take the role on, and nobody else.
+    struct Trust { effect: Allow, action: AssumeRole, principal: Principal }
+
+    struct Principal { service: Lambda }
+
+    struct Policy { policy_document: Document<Statement>, policy_name: Text }
+
+    struct Statement {
+        action: OneOrMany<Action>,
+        resource: OneOrMany<Value>,
+        condition: Option<Condition>,
+        effect: Allow,
+    }
+    ignored { Sid }
+
+    struct Condition { string_equals: BTreeMap<String, OneOrMany<Value>> }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Document<T> {
+    statement: Vec<T>,
+    _version: Version,
+}
+
+only! {
+    Version = "2012-10-17", Allow = "Allow", AssumeRole = "sts:AssumeRole", Lambda = "lambda.amazonaws.com"
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "Text")]
+struct Action(String);
+
+impl TryFrom<Text> for Action {
+    type Error = String;
+
+    fn try_from(Text(action): Text) -> Result<Self, String> {
+        let named = |part: &str| !part.is_empty() && !part.contains(['*', '?']);
+        match action.split_once(':') {
+            Some((service, name)) if named(service) && named(name) => Ok(Self(action)),
+            _ => Err(format!("must name one action in full (got {action:?})")),
+        }
+    }
+}
 
 impl Role {
-    pub(super) fn read(logical_id: &str, resource: &Node<'_>) -> Result<Self, TemplateError> {
-        let properties = unconditional(resource)?.need("Properties")?;
-        properties.only(&[READ.as_slice(), &SKIPPED].concat())?;
-        for statement in statements(&properties.need("AssumeRolePolicyDocument")?)? {
-            statement.only(&["Action", "Effect", "Principal"])?;
-            statement.need("Effect")?.choice(&[("Allow", ())])?;
-            statement.need("Action")?.choice(&[("sts:AssumeRole", ())])?;
-            let principal = statement.need("Principal")?;
-            principal.only(&["Service"])?;
-            principal.need("Service")?.choice(&[("lambda.amazonaws.com", ())])?;
-        }
+    pub(super) fn read(resource: &Resource) -> Result<Self, TemplateError> {
+        let properties: Properties = resource.typed()?;
         let mut rights = Vec::new();
-        for policy in properties.need("Policies")?.items()? {
-            policy.only(&["PolicyDocument", "PolicyName"])?;
-            for statement in statements(&policy.need("PolicyDocument")?)? {
-                rights.extend(read_statement(&statement)?);
+        for statement in properties.policies.into_iter().flat_map(|policy| policy.policy_document.statement) {
+            let conditions = statement.condition.into_iter().flat_map(|condition| condition.string_equals);
+            let conditions: BTreeMap<_, _> = conditions.map(|(key, values)| (key, values.0)).collect();
+            for Action(action) in statement.action.0 {
+                rights.extend(statement.resource.0.iter().map(|resource| Right {
+                    action: action.clone(),
+                    resource: resource.clone(),
+                    conditions: conditions.clone(),
+                }));
             }
         }
-        Ok(Self { logical_id: logical_id.to_owned(), rights })
+        Ok(Self { logical_id: resource.logical_id.clone(), rights })
     }
-
-    /// The role that a function names.
-    pub(super) fn named(entry: &Node<'_>) -> Result<String, TemplateError> {
-        match entry.value()?.sole_reference() {
-            Some(Reference::Other { resource, attribute: Some(attribute) }) if attribute == "Arn" => {
-                Ok(resource.clone())
-            }
-            _ => Err(entry.unexpected("the Arn of a role of this template")),
-        }
-    }
-}
-
-fn statements<'a>(document: &Node<'a>) -> Result<Vec<Node<'a>>, TemplateError> {
-    document.only(&["Statement", "Version"])?;
-    document.need("Version")?.choice(&[("2012-10-17", ())])?;
-    document.need("Statement")?.items()
-}
-
-/// Every action of a statement on every one of its resources.
-fn read_statement(statement: &Node<'_>) -> Result<Vec<Right>, TemplateError> {
-    statement.only(&["Action", "Effect", "Resource", "Sid"])?;
-    statement.need("Effect")?.choice(&[("Allow", ())])?;
-    let resources = statement.need("Resource")?.one_or_many()?;
-    let resources = resources.iter().map(Node::value).collect::<Result<Vec<_>, _>>()?;
-    let mut rights = Vec::new();
-    for entry in statement.need("Action")?.one_or_many()? {
-        let action = entry.text()?;
-        let named = |part: &str| !part.is_empty() && !part.contains(['*', '?']);
-        if !action.split_once(':').is_some_and(|(service, name)| named(service) && named(name)) {
-            let expected = "one action, named in full".to_owned();
-            return Err(entry.error(Problem::Unexpected { expected, found: format!("{action:?}") }));
-        }
-        rights.extend(resources.iter().map(|resource| Right { action: action.clone(), resource: resource.clone() }));
-    }
-    Ok(rights)
 }
 
 #[cfg(test)]
@@ -120,6 +134,7 @@ Resources:
     fn parse(yaml: &str, more: &[(&str, &str)]) -> Result<Template, TemplateError> {
         let pseudo = [
             ("AWS::Partition", "aws"),
+            ("AWS::URLSuffix", "amazonaws.com"),
             ("AWS::StackName", "stack"),
             ("AWS::Region", "eu-west-1"),
             ("AWS::AccountId", "000000000000"),
@@ -149,22 +164,33 @@ Resources:
     }
 
     #[test]
+    fn a_right_keeps_the_condition_of_its_statement() {
+        let condition =
+            "Resource: \"*\", Condition: { StringEquals: { ses:FromAddress: [a@example.com, !Ref Queue] } }";
+        let template = parse(&SMALL.replacen("Resource: \"*\"", condition, 1), &[]).expect("a template");
+        let right = template.roles[0].rights.last().expect("a right");
+        let values: Vec<_> = right.conditions["ses:FromAddress"].iter().map(ToString::to_string).collect();
+        assert_eq!(values, ["a@example.com", "${Queue}"]);
+        assert!(template.roles[0].rights[0].conditions.is_empty());
+    }
+
+    #[test]
     fn what_would_be_a_right_that_nobody_checks_is_refused() {
         for (piece, replacement, problem) in [
             (
                 "  Queue:",
                 "  More: { Type: AWS::IAM::Policy }\n  Queue:",
-                "Resources.More.Type: is not supported by the local host",
+                "Resources.More.Type: AWS::IAM::Policy is not supported here",
             ),
             (
                 "Role: !GetAtt WorkRole.Arn",
                 "Policies: [AWSLambdaBasicExecutionRole]",
-                "Resources.Work.Properties.Policies: unknown property",
+                "Resources.Work.Properties.Policies: unknown field `Policies`, …",
             ),
             (
                 "!GetAtt WorkRole.Arn",
                 "arn:aws:iam::1:role/admin",
-                "Resources.Work.Properties.Role: expected the Arn of a role of this template, found \"arn:aws:iam::1:role/admin\"",
+                "Resources.Work.Properties.Role: must be the Arn of a role of this template (got \"arn:aws:iam::1:role/admin\")",
             ),
             (
                 "!GetAtt WorkRole.Arn",
@@ -174,32 +200,40 @@ Resources:
             (
                 "      Policies:",
                 "      ManagedPolicyArns: [arn:x]\n      Policies:",
-                "Resources.WorkRole.Properties.ManagedPolicyArns: unknown property",
+                "Resources.WorkRole.Properties.ManagedPolicyArns: unknown field `ManagedPolicyArns`, …",
             ),
             (
                 "lambda.amazonaws.com",
                 "ec2.amazonaws.com",
-                "Resources.WorkRole.Properties.AssumeRolePolicyDocument.Statement[0].Principal.Service: expected lambda.amazonaws.com, found \"ec2.amazonaws.com\"",
+                "Resources.WorkRole.Properties.AssumeRolePolicyDocument.Statement[0].Principal.Service: unknown variant `ec2.amazonaws.com`, expected `lambda.amazonaws.com`",
             ),
             (
                 "xray:PutTraceSegments",
                 "xray:*",
-                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].Action: expected one action, named in full, found \"xray:*\"",
+                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].Action: must name one action in full (got \"xray:*\")",
+            ),
+            (
+                "Resource: \"*\"",
+                "Resource: \"*\", Condition: { Bool: { aws:SecureTransport: \"true\" } }",
+                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].Condition.Bool: unknown field `Bool`, …",
             ),
             (
                 "Action: xray",
                 "NotAction: xray",
-                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].NotAction: unknown property",
+                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].NotAction: unknown field `NotAction`, …",
             ),
             (
                 "- { Effect: Allow, Action: xray",
                 "- { Effect: Deny, Action: xray",
-                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].Effect: expected Allow, found \"Deny\"",
+                "Resources.WorkRole.Properties.Policies[0].PolicyDocument.Statement[1].Effect: unknown variant `Deny`, expected `Allow`",
             ),
         ] {
             assert!(SMALL.contains(piece), "{piece}");
             let spoilt = parse(&SMALL.replacen(piece, replacement, 1), &[]).expect_err("a mistake");
-            assert_eq!(spoilt.to_string(), problem);
+            match problem.strip_suffix('…') {
+                Some(begin) => assert!(spoilt.to_string().starts_with(begin), "{spoilt}"),
+                None => assert_eq!(spoilt.to_string(), problem),
+            }
         }
     }
 

@@ -1,9 +1,11 @@
 //! `AWS::ApiGatewayV2::*`: the one WebSocket API, and which function each of its routes invokes.
 
-use super::Template;
-use super::error::{Problem, TemplateError};
-use super::node::Node;
-use super::value::Reference;
+use super::error::TemplateError;
+use super::typed::{Flag, Invocation, Text, only, properties};
+use super::value::{Reference, Value};
+use super::{Resource, Template};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
 /// What the types of all these resources begin with.
@@ -23,21 +25,44 @@ pub struct SocketApi {
 }
 
 /// When a function is invoked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Route {
     /// A socket is about to open.
+    #[serde(rename = "$connect")]
     Connect,
     /// A socket has closed.
+    #[serde(rename = "$disconnect")]
     Disconnect,
     /// A socket said something.
+    #[serde(rename = "$default")]
     Default,
 }
 
-const ROUTES: [(&str, Route); 3] =
-    [("$connect", Route::Connect), ("$disconnect", Route::Disconnect), ("$default", Route::Default)];
+properties! {
+    struct Api { protocol_type: WebSocket, route_selection_expression: Text }
+    ignored { Description Name Tags }
 
-/// How an integration names its function.
-const INVOCATION: (&str, &str) = (":lambda:path/2015-03-31/functions/", "/invocations");
+    struct Integration { api_id: Value, integration_uri: Invocation, integration_type: Proxy }
+    ignored { Description IntegrationMethod }
+
+    struct RouteProperties {
+        api_id: Value,
+        route_key: Route,
+        target: Value,
+        authorization_type: Option<NoAuthorization>,
+    }
+    ignored { OperationName }
+
+    struct Stage {
+        api_id: Value,
+        auto_deploy: Flag,
+        stage_name: Text,
+        route_settings: Option<BTreeMap<String, IgnoredAny>>,
+    }
+    ignored { AccessLogSettings DefaultRouteSettings Description Tags }
+}
+
+only! { WebSocket = "WEBSOCKET", Proxy = "AWS_PROXY", NoAuthorization = "NONE" }
 
 impl Route {
     /// The route's key, as an event names it.
@@ -51,130 +76,76 @@ impl Route {
 }
 
 impl SocketApi {
-    /// `template` has to hold the functions already; resources come as logical id, type and entry.
-    pub(super) fn read(
-        resources: &[(&str, String, Node<'_>)],
-        template: &Template,
-    ) -> Result<Option<Self>, TemplateError> {
-        let of_kind = |wanted: &'static str| resources.iter().filter(move |(_, kind, _)| kind == wanted);
-        for (_, kind, resource) in resources {
-            if let Some(condition) = resource.get("Condition")? {
-                return Err(condition.error(Problem::Unsupported));
-            }
-            if !["Api", "Integration", "Route", "Stage"].contains(&kind.trim_start_matches(PREFIX)) {
-                return Err(resource.need("Type")?.error(Problem::Unsupported));
+    /// `template` has to hold the functions already.
+    pub(super) fn read(resources: &[Resource], template: &Template) -> Result<Option<Self>, TemplateError> {
+        let of_kind = |kind: &'static str| {
+            resources.iter().filter(move |resource| resource.kind.strip_prefix(PREFIX) == Some(kind))
+        };
+        for resource in resources.iter().filter(|resource| resource.kind.starts_with(PREFIX)) {
+            if !["Api", "Integration", "Route", "Stage"].contains(&resource.kind.trim_start_matches(PREFIX)) {
+                return Err(resource.unsupported());
             }
         }
-        let mut apis = of_kind("AWS::ApiGatewayV2::Api");
-        let Some((logical_id, _, api)) = apis.next() else { return Ok(None) };
-        if let Some((_, _, another)) = apis.next() {
-            return Err(another.error(Problem::Unsupported));
+        let mut apis = of_kind("Api");
+        let Some(api) = apis.next() else { return Ok(None) };
+        if let Some(another) = apis.next() {
+            return Err(another.unsupported());
         }
-        read_api(&api.need("Properties")?)?;
+        let _: Api = api.typed()?;
+        let belongs = |resource: &Resource, id: &Value| match id.sole_reference() {
+            Some(Reference::Other { resource, attribute: None }) if *resource == api.logical_id => Ok(()),
+            _ => Err(resource.wrong("ApiId", format!("must refer to {} (got \"{id}\")", api.logical_id))),
+        };
 
         let mut integrations = BTreeMap::new();
-        for (integration, _, resource) in of_kind("AWS::ApiGatewayV2::Integration") {
-            integrations.insert(*integration, read_integration(&resource.need("Properties")?, logical_id, template)?);
+        for resource in of_kind("Integration") {
+            let integration: Integration = resource.typed()?;
+            belongs(resource, &integration.api_id)?;
+            let function = template.invoked(&integration.integration_uri);
+            let function = function.map_err(|problem| resource.wrong("IntegrationUri", problem))?;
+            integrations.insert(resource.logical_id.as_str(), function);
         }
         let mut routes = BTreeMap::new();
-        for (_, _, resource) in of_kind("AWS::ApiGatewayV2::Route") {
-            let (route, function) = read_route(&resource.need("Properties")?, logical_id, &integrations)?;
-            if routes.insert(route, function).is_some() {
-                return Err(resource.error(Problem::RouteTaken(route.key())));
+        for resource in of_kind("Route") {
+            let route: RouteProperties = resource.typed()?;
+            belongs(resource, &route.api_id)?;
+            let function = match route.target.around_reference() {
+                Some(("integrations/", Reference::Other { resource, attribute: None }, "")) => {
+                    integrations.get(resource.as_str())
+                }
+                _ => None,
+            };
+            let problem = || format!("must be integrations/ and an integration of this API (got \"{}\")", route.target);
+            let function = function.ok_or_else(|| resource.wrong("Target", problem()))?;
+            if routes.insert(route.route_key, function.clone()).is_some() {
+                return Err(resource.wrong("RouteKey", format!("{} has a route already", route.route_key.key())));
             }
         }
         // Without it, anybody could open a socket.
         if !routes.contains_key(&Route::Connect) {
-            return Err(api.error(Problem::NoRoute(Route::Connect.key())));
+            return Err(TemplateError::at(&api.path, "has no route $connect"));
         }
-        let mut stages = of_kind("AWS::ApiGatewayV2::Stage");
-        let Some((stage_id, _, stage)) = stages.next() else { return Err(api.error(Problem::NoStage)) };
-        if let Some((_, _, another)) = stages.next() {
-            return Err(another.error(Problem::Unsupported));
+        let mut stages = of_kind("Stage");
+        let Some(stage) = stages.next() else { return Err(TemplateError::at(&api.path, "has no stage")) };
+        if let Some(another) = stages.next() {
+            return Err(another.unsupported());
         }
-        let stage = read_stage(&stage.need("Properties")?, logical_id)?;
-        let [logical_id, stage_id] = [logical_id, stage_id].map(|id| (*id).to_owned());
-        Ok(Some(Self { logical_id, stage, stage_id, routes }))
-    }
-}
-
-fn read_api(properties: &Node<'_>) -> Result<(), TemplateError> {
-    properties.only(&["Description", "Name", "ProtocolType", "RouteSelectionExpression", "Tags"])?;
-    properties.need("ProtocolType")?.choice(&[("WEBSOCKET", ())])?;
-    properties.need("RouteSelectionExpression")?.text().map(drop)
-}
-
-/// The function that an integration invokes.
-fn read_integration(properties: &Node<'_>, api: &str, template: &Template) -> Result<String, TemplateError> {
-    properties.only(&["ApiId", "Description", "IntegrationMethod", "IntegrationType", "IntegrationUri"])?;
-    belongs_to(properties, api)?;
-    properties.need("IntegrationType")?.choice(&[("AWS_PROXY", ())])?;
-    invoked_function(&properties.need("IntegrationUri")?, template)
-}
-
-/// The function whose invocation a URI is.
-pub(super) fn invoked_function(uri: &Node<'_>, template: &Template) -> Result<String, TemplateError> {
-    let value = uri.value()?;
-    let function = match value.around_reference() {
-        Some((before, Reference::Other { resource, attribute: Some(attribute) }, after))
-            if before.ends_with(INVOCATION.0) && after == INVOCATION.1 && attribute == "Arn" =>
-        {
-            template.functions.iter().find(|function| function.logical_id == *resource)
+        let properties: Stage = stage.typed()?;
+        belongs(stage, &properties.api_id)?;
+        // Nothing else here makes a deployment, without which the stage would answer nobody.
+        if !properties.auto_deploy.0 {
+            return Err(stage.wrong("AutoDeploy", "must be true"));
         }
-        _ => None,
-    };
-    function.map(|function| function.logical_id.clone()).ok_or_else(|| uri.unexpected("the invocation of a function"))
-}
-
-fn read_route(
-    properties: &Node<'_>,
-    api: &str,
-    integrations: &BTreeMap<&str, String>,
-) -> Result<(Route, String), TemplateError> {
-    properties.only(&["ApiId", "AuthorizationType", "OperationName", "RouteKey", "Target"])?;
-    belongs_to(properties, api)?;
-    if let Some(authorization) = properties.get("AuthorizationType")? {
-        authorization.choice(&[("NONE", ())])?;
-    }
-    let route = properties.need("RouteKey")?.choice(&ROUTES)?;
-    let target = properties.need("Target")?;
-    let value = target.value()?;
-    let function = match value.around_reference() {
-        Some(("integrations/", Reference::Other { resource, attribute: None }, "")) => {
-            integrations.get(resource.as_str())
+        for limited in properties.route_settings.unwrap_or_default().into_keys() {
+            if !routes.keys().any(|route| route.key() == limited) {
+                return Err(stage.wrong(&format!("RouteSettings.{limited}"), "there is no such route"));
+            }
         }
-        _ => None,
-    };
-    let function = function.ok_or_else(|| target.unexpected("integrations/ and an integration of this API"))?;
-    Ok((route, function.clone()))
-}
-
-fn read_stage(properties: &Node<'_>, api: &str) -> Result<String, TemplateError> {
-    properties.only(&[
-        "AccessLogSettings",
-        "ApiId",
-        "AutoDeploy",
-        "DefaultRouteSettings",
-        "Description",
-        "StageName",
-        "Tags",
-    ])?;
-    belongs_to(properties, api)?;
-    // Nothing else here makes a deployment, without which the stage would answer nobody.
-    properties.need("AutoDeploy")?.choice(&[("true", ())])?;
-    let name = properties.need("StageName")?;
-    let text = name.text()?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if text.is_empty() || !text.chars().all(is_plain) {
-        return Err(name.unexpected("letters, digits, - and _"));
-    }
-    Ok(text)
-}
-
-fn belongs_to(properties: &Node<'_>, api: &str) -> Result<(), TemplateError> {
-    let id = properties.need("ApiId")?;
-    match id.value()?.sole_reference() {
-        Some(Reference::Other { resource, attribute: None }) if resource == api => Ok(()),
-        _ => Err(id.unexpected(&format!("a reference to {api}"))),
+        let Text(name) = properties.stage_name;
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
+            return Err(stage.wrong("StageName", format!("must be letters, digits, - and _ (got {name:?})")));
+        }
+        let (logical_id, stage_id) = (api.logical_id.clone(), stage.logical_id.clone());
+        Ok(Some(Self { logical_id, stage: name, stage_id, routes }))
     }
 }

@@ -1,7 +1,9 @@
 //! `AWS::DynamoDB::Table`: keys, indexes, stream and expiry.
 
-use super::error::{Problem, TemplateError};
-use super::node::Node;
+use super::Resource;
+use super::error::TemplateError;
+use super::typed::{Flag, Text, properties};
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A table.
@@ -26,7 +28,8 @@ pub struct Table {
 }
 
 /// The attributes that form a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Vec<KeyElement>")]
 pub struct KeySchema {
     /// The partition key.
     pub hash: String,
@@ -35,18 +38,22 @@ pub struct KeySchema {
 }
 
 /// The type of a key attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum AttributeType {
     /// `S`.
+    #[serde(rename = "S")]
     Text,
     /// `N`.
+    #[serde(rename = "N")]
     Number,
     /// `B`.
+    #[serde(rename = "B")]
     Binary,
 }
 
 /// A secondary index.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "IndexProperties")]
 pub struct Index {
     /// Its name.
     pub name: String,
@@ -57,7 +64,8 @@ pub struct Index {
 }
 
 /// What an index copies from its table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "ProjectionProperties")]
 pub enum Projection {
     /// Every attribute.
     All,
@@ -68,7 +76,8 @@ pub enum Projection {
 }
 
 /// What a stream record shows of the item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum StreamView {
     /// `KEYS_ONLY`.
     KeysOnly,
@@ -80,57 +89,67 @@ pub enum StreamView {
     NewAndOldImages,
 }
 
-const READ: [&str; 7] = [
-    "AttributeDefinitions",
-    "GlobalSecondaryIndexes",
-    "KeySchema",
-    "LocalSecondaryIndexes",
-    "StreamSpecification",
-    "TableName",
-    "TimeToLiveSpecification",
-];
-/// Billing, backup and access have no meaning on one machine.
-const SKIPPED: [&str; 12] = [
-    "BillingMode",
-    "ContributorInsightsSpecification",
-    "DeletionProtectionEnabled",
-    "KinesisStreamSpecification",
-    "OnDemandThroughput",
-    "PointInTimeRecoverySpecification",
-    "ProvisionedThroughput",
-    "ResourcePolicy",
-    "SSESpecification",
-    "TableClass",
-    "Tags",
-    "WarmThroughput",
-];
+properties! {
+    struct Properties {
+        attribute_definitions: Vec<Attribute>,
+        global_secondary_indexes: Option<Vec<Index>>,
+        key_schema: KeySchema,
+        local_secondary_indexes: Option<Vec<Index>>,
+        stream_specification: Option<Stream>,
+        table_name: Option<Text>,
+        time_to_live_specification: Option<TimeToLive>,
+    }
+    ignored {
+        BillingMode ContributorInsightsSpecification DeletionProtectionEnabled KinesisStreamSpecification
+        OnDemandThroughput PointInTimeRecoverySpecification ProvisionedThroughput ResourcePolicy
+        SSESpecification TableClass Tags WarmThroughput
+    }
+
+    struct Attribute { attribute_name: Text, attribute_type: AttributeType }
+
+    struct KeyElement { attribute_name: Text, key_type: KeyType }
+
+    struct IndexProperties { index_name: Text, key_schema: KeySchema, projection: Projection }
+    ignored { ContributorInsightsSpecification OnDemandThroughput ProvisionedThroughput WarmThroughput }
+
+    struct ProjectionProperties { projection_type: Text, non_key_attributes: Option<Vec<Text>> }
+
+    struct Stream { stream_view_type: StreamView }
+    ignored { ResourcePolicy }
+
+    struct TimeToLive { attribute_name: Text, enabled: Flag }
+}
+
+#[derive(PartialEq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum KeyType {
+    Hash,
+    Range,
+}
 
 impl Table {
-    pub(super) fn read(logical_id: &str, resource: &Node<'_>) -> Result<Self, TemplateError> {
-        let properties = resource.need("Properties")?;
-        properties.only(&[READ.as_slice(), &SKIPPED].concat())?;
-
-        let definitions = properties.need("AttributeDefinitions")?;
-        let indexes = |property| match properties.get(property)? {
-            Some(indexes) => indexes.items()?.iter().map(Index::read).collect(),
-            None => Ok(Vec::new()),
-        };
+    pub(super) fn read(resource: &Resource, stack: &str) -> Result<Self, TemplateError> {
+        let properties: Properties = resource.typed()?;
+        let attributes = properties.attribute_definitions.into_iter();
         let table = Self {
-            logical_id: logical_id.to_owned(),
-            name: properties.name("TableName", logical_id)?,
-            key: KeySchema::read(&properties.need("KeySchema")?)?,
-            attributes: definitions.items()?.iter().map(attribute).collect::<Result<_, _>>()?,
-            indexes: indexes("GlobalSecondaryIndexes")?,
-            local_indexes: indexes("LocalSecondaryIndexes")?,
-            stream: stream(&properties)?,
-            ttl: ttl(&properties)?,
+            logical_id: resource.logical_id.clone(),
+            name: resource.name(properties.table_name, stack),
+            key: properties.key_schema,
+            attributes: attributes.map(|attribute| (attribute.attribute_name.0, attribute.attribute_type)).collect(),
+            indexes: properties.global_secondary_indexes.unwrap_or_default(),
+            local_indexes: properties.local_secondary_indexes.unwrap_or_default(),
+            stream: properties.stream_specification.map(|stream| stream.stream_view_type),
+            ttl: properties.time_to_live_specification.filter(|ttl| ttl.enabled.0).map(|ttl| ttl.attribute_name.0),
         };
         // DynamoDB refuses a key without a type, and a type without a key.
         let keys = [&table.key].into_iter().chain(table.all_indexes().map(|index| &index.key));
         let keys: BTreeSet<_> = keys.flat_map(KeySchema::attributes).collect();
         let typed: BTreeSet<_> = table.attributes.keys().collect();
         match keys.symmetric_difference(&typed).next() {
-            Some(attribute) => Err(definitions.error(Problem::KeyAttribute((*attribute).clone()))),
+            Some(attribute) => {
+                let problem = format!("{attribute} must be both in a key schema and in the attribute definitions");
+                Err(resource.wrong("AttributeDefinitions", problem))
+            }
             None => Ok(table),
         }
     }
@@ -142,82 +161,40 @@ impl Table {
 }
 
 impl KeySchema {
-    fn read(schema: &Node<'_>) -> Result<Self, TemplateError> {
-        let element = |element: &Node<'_>, key_type: &'static str| {
-            element.only(&["AttributeName", "KeyType"])?;
-            element.need("KeyType")?.choice(&[(key_type, ())])?;
-            element.need("AttributeName")?.text()
-        };
-        match schema.items()?.as_slice() {
-            [hash] => Ok(Self { hash: element(hash, "HASH")?, range: None }),
-            [hash, range] => Ok(Self { hash: element(hash, "HASH")?, range: Some(element(range, "RANGE")?) }),
-            _ => Err(schema.unexpected("a HASH key, and after it a RANGE key or nothing")),
-        }
-    }
-
     /// The attributes of the key, the partition key first.
     pub fn attributes(&self) -> impl Iterator<Item = &String> {
         [&self.hash].into_iter().chain(&self.range)
     }
 }
 
-impl Index {
-    fn read(index: &Node<'_>) -> Result<Self, TemplateError> {
-        index.only(&[
-            "ContributorInsightsSpecification",
-            "IndexName",
-            "KeySchema",
-            "OnDemandThroughput",
-            "Projection",
-            "ProvisionedThroughput",
-            "WarmThroughput",
-        ])?;
-        let projection = index.need("Projection")?;
-        projection.only(&["NonKeyAttributes", "ProjectionType"])?;
-        let kind = projection.need("ProjectionType")?;
-        let included = projection.get("NonKeyAttributes")?;
-        let projection = match (kind.text()?.as_str(), included) {
-            ("ALL", None) => Projection::All,
-            ("KEYS_ONLY", None) => Projection::KeysOnly,
-            ("INCLUDE", Some(included)) => {
-                Projection::Include(included.items()?.iter().map(Node::text).collect::<Result<_, _>>()?)
-            }
-            _ => return Err(kind.unexpected("ALL, KEYS_ONLY, or INCLUDE with NonKeyAttributes")),
-        };
-        Ok(Self {
-            name: index.need("IndexName")?.text()?,
-            key: KeySchema::read(&index.need("KeySchema")?)?,
-            projection,
-        })
+impl TryFrom<Vec<KeyElement>> for KeySchema {
+    type Error = &'static str;
+
+    fn try_from(elements: Vec<KeyElement>) -> Result<Self, Self::Error> {
+        let mut elements = elements.into_iter().map(|element| (element.key_type, element.attribute_name.0));
+        match (elements.next(), elements.next(), elements.next()) {
+            (Some((KeyType::Hash, hash)), None, None) => Ok(Self { hash, range: None }),
+            (Some((KeyType::Hash, hash)), Some((KeyType::Range, range)), None) => Ok(Self { hash, range: Some(range) }),
+            _ => Err("must be a HASH key, and after it a RANGE key or nothing"),
+        }
     }
 }
 
-fn attribute(definition: &Node<'_>) -> Result<(String, AttributeType), TemplateError> {
-    definition.only(&["AttributeName", "AttributeType"])?;
-    let types = [("S", AttributeType::Text), ("N", AttributeType::Number), ("B", AttributeType::Binary)];
-    let name = definition.need("AttributeName")?.text()?;
-    Ok((name, definition.need("AttributeType")?.choice(&types)?))
+impl From<IndexProperties> for Index {
+    fn from(index: IndexProperties) -> Self {
+        Self { name: index.index_name.0, key: index.key_schema, projection: index.projection }
+    }
 }
 
-fn stream(properties: &Node<'_>) -> Result<Option<StreamView>, TemplateError> {
-    let Some(specification) = properties.get("StreamSpecification")? else {
-        return Ok(None);
-    };
-    specification.only(&["ResourcePolicy", "StreamViewType"])?;
-    let views = [
-        ("KEYS_ONLY", StreamView::KeysOnly),
-        ("NEW_IMAGE", StreamView::NewImage),
-        ("OLD_IMAGE", StreamView::OldImage),
-        ("NEW_AND_OLD_IMAGES", StreamView::NewAndOldImages),
-    ];
-    specification.need("StreamViewType")?.choice(&views).map(Some)
-}
+impl TryFrom<ProjectionProperties> for Projection {
+    type Error = &'static str;
 
-fn ttl(properties: &Node<'_>) -> Result<Option<String>, TemplateError> {
-    let Some(specification) = properties.get("TimeToLiveSpecification")? else {
-        return Ok(None);
-    };
-    specification.only(&["AttributeName", "Enabled"])?;
-    let attribute = specification.need("AttributeName")?.text()?;
-    Ok(specification.need("Enabled")?.flag()?.then_some(attribute))
+    fn try_from(projection: ProjectionProperties) -> Result<Self, Self::Error> {
+        match (projection.projection_type.0.as_str(), projection.non_key_attributes) {
+            ("ALL", None) => Ok(Self::All),
+            ("KEYS_ONLY", None) => Ok(Self::KeysOnly),
+            ("INCLUDE", Some(included)) => Ok(Self::Include(included.into_iter().map(|name| name.0).collect())),
+            _ => Err("must be ALL, KEYS_ONLY, or INCLUDE with NonKeyAttributes"),
+        }
+    }
 }

@@ -1,20 +1,28 @@
-//! A text of the template whose references are still open, since a queue's URL exists only once the
-//! queue does.
+//! A text whose references are still open: a queue's URL exists only once the queue does.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
+use yaml_serde::Value as Yaml;
 
 /// A text with references in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Value(Vec<Part>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
     Text(String),
     Reference(Reference),
 }
 
+/// How a text with references stands in the resolved tree, as `!Open [...]`. Other texts stand there as themselves.
+#[derive(Serialize, Deserialize)]
+enum Marker {
+    Open(Vec<Part>),
+}
+
 /// Something of a resource, by the resource's logical id.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reference {
     /// `!Ref Table`.
     TableName(String),
@@ -28,7 +36,9 @@ pub enum Reference {
     QueueArn(String),
     /// `!GetAtt Queue.QueueName`.
     QueueName(String),
-    /// Something of a resource that is no table and no queue.
+    /// `!Ref Secret`.
+    SecretArn(String),
+    /// Something of another resource.
     Other {
         /// The logical id.
         resource: String,
@@ -68,32 +78,65 @@ impl Value {
         }
     }
 
-    pub(super) fn text(text: impl Into<String>) -> Self {
-        let mut value = Self::default();
-        value.push_text(&text.into());
-        value
+    /// An entry of the resolved tree; `None` for a list or a mapping.
+    pub(super) fn read(yaml: &Yaml) -> Option<Self> {
+        match yaml {
+            Yaml::String(text) => Some(text.as_str().into()),
+            // CloudFormation turns numbers and flags into texts, as an environment variable needs it.
+            Yaml::Number(number) => Some(number.to_string().as_str().into()),
+            Yaml::Bool(flag) => Some(flag.to_string().as_str().into()),
+            Yaml::Tagged(_) => yaml_serde::from_value(yaml.clone()).ok().map(|Marker::Open(parts)| Self(parts)),
+            Yaml::Null | Yaml::Sequence(_) | Yaml::Mapping(_) => None,
+        }
     }
 
-    pub(super) fn reference(reference: Reference) -> Self {
-        Self(vec![Part::Reference(reference)])
-    }
-
-    /// Texts that meet are one text, so that equal values compare as equal.
-    pub(super) fn push_text(&mut self, more: &str) {
-        match self.0.last_mut() {
-            _ if more.is_empty() => {}
-            Some(Part::Text(text)) => text.push_str(more),
-            _ => self.0.push(Part::Text(more.to_owned())),
+    /// How it stands in the resolved tree.
+    pub(super) fn into_yaml(self) -> Result<Yaml, yaml_serde::Error> {
+        match self.resolve(|_| None) {
+            Ok(text) => Ok(Yaml::String(text)),
+            Err(_) => yaml_serde::to_value(Marker::Open(self.0)),
         }
     }
 
     pub(super) fn push(&mut self, more: Self) {
         for part in more.0 {
-            match part {
-                Part::Text(text) => self.push_text(&text),
-                reference => self.0.push(reference),
+            // Texts that meet are one text, so that equal values compare as equal.
+            match (part, self.0.last_mut()) {
+                (Part::Text(more), Some(Part::Text(text))) => text.push_str(&more),
+                (part, _) => self.0.push(part),
             }
         }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self(if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] })
+    }
+}
+
+impl From<Reference> for Value {
+    fn from(reference: Reference) -> Self {
+        Self(vec![Part::Reference(reference)])
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let yaml = Yaml::deserialize(deserializer)?;
+        Self::read(&yaml).ok_or_else(|| D::Error::custom(format!("must be a text (got {})", describe(&yaml))))
+    }
+}
+
+/// An entry of the template or of the resolved tree, for a message.
+pub(super) fn describe(yaml: &Yaml) -> String {
+    match (Value::read(yaml), yaml) {
+        (Some(text), Yaml::String(_) | Yaml::Tagged(_)) => format!("{:?}", text.to_string()),
+        (Some(scalar), _) => scalar.to_string(),
+        (None, Yaml::Sequence(_)) => "a list".to_owned(),
+        (None, Yaml::Mapping(_)) => "a mapping".to_owned(),
+        (None, Yaml::Tagged(tagged)) => tagged.tag.to_string(),
+        (None, _) => "nothing".to_owned(),
     }
 }
 
@@ -110,7 +153,7 @@ impl fmt::Display for Value {
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TableName(id) | Self::QueueUrl(id) => f.write_str(id),
+            Self::TableName(id) | Self::QueueUrl(id) | Self::SecretArn(id) => f.write_str(id),
             Self::TableArn(id) | Self::QueueArn(id) => write!(f, "{id}.Arn"),
             Self::StreamArn(id) => write!(f, "{id}.StreamArn"),
             Self::QueueName(id) => write!(f, "{id}.QueueName"),

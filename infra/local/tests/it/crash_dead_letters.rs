@@ -8,29 +8,31 @@ use crate::announced::{IMPATIENT, killed_at, one_each};
 use crate::belfry::{Belfry, call};
 use crate::world::{Point, World};
 
-const LETTER_WRITTEN: Point = Point::new("PutItem", "belfry-dead-letters", 1);
+const LETTER_WRITTEN: Point = Point::new("PutItem", "belfry-local-dead-letters", 1);
 
 const GIVING_UP: [Point; 3] = [
-    Point::new("GetItem", "belfry-processed", 1),
+    Point::new("GetItem", "belfry-local-processed", 1),
     LETTER_WRITTEN,
-    Point::new("DeleteMessageBatch", "belfry-fanout-customer", 0),
+    Point::new("DeleteMessageBatch", "belfry-local-fanout-customer", 0),
 ];
 
 /// Of a message that cannot be read there is no mark to look for.
-const POISON: [Point; 2] =
-    [Point::new("PutItem", "belfry-dead-letters", 0), Point::new("DeleteMessageBatch", "belfry-fanout-customer", 0)];
+const POISON: [Point; 2] = [
+    Point::new("PutItem", "belfry-local-dead-letters", 0),
+    Point::new("DeleteMessageBatch", "belfry-local-fanout-customer", 0),
+];
 
 const REDRIVE: [Point; 4] = [
-    Point::new("GetItem", "belfry-dead-letters", 1),
-    Point::new("SendMessage", "belfry-fanout-customer", 1),
+    Point::new("GetItem", "belfry-local-dead-letters", 1),
+    Point::new("SendMessage", "belfry-local-fanout-customer", 1),
     Point::new("PutItem", "redrives#", 1),
-    Point::new("DeleteMessageBatch", "belfry-redrives", 0),
+    Point::new("DeleteMessageBatch", "belfry-local-redrives", 0),
 ];
 
 /// The API has counted with four queries before.
 const REDRIVE_JOB: [Point; 4] = [
     Point::new("Query", "listed", 5),
-    Point::new("BatchGetItem", "belfry-dead-letters", 0),
+    Point::new("BatchGetItem", "belfry-local-dead-letters", 0),
     Point::new("TransactWriteItems", "DeadLetterRedriven", 1),
     Point::new("PutItem", "redrives#", 0),
 ];
@@ -131,7 +133,7 @@ impl World {
         let settings = [("BELFRY_RECEIVE_COUNT", "1")];
         let world = Self::new(format!("{point:?}, {fault:?}"), &IMPATIENT, &settings).await;
         let host = world.host().await;
-        world.dynamodb.break_next_with("TransactWriteItems", "belfry-processed", &[Fault::Throttled; 200]);
+        world.dynamodb.break_next_with("TransactWriteItems", "belfry-local-processed", &[Fault::Throttled; 200]);
         (world, host)
     }
 

@@ -12,22 +12,22 @@ use crate::belfry::{Belfry, call};
 use crate::world::{PATIENCE, Point, STREAM_OFF, World, template};
 
 const RELAY: [Point; 3] = [
-    Point::new("BatchGetItem", "belfry-events", 1),
-    Point::new("SendMessageBatch", "belfry-fanout-customer", 1),
+    Point::new("BatchGetItem", "belfry-local-events", 1),
+    Point::new("SendMessageBatch", "belfry-local-fanout-customer", 1),
     Point::new("UpdateItem", "PUBLISHED", 1),
 ];
 
 const CONSUMER: [Point; 2] = [
-    Point::new("TransactWriteItems", "belfry-processed", 1),
-    Point::new("DeleteMessageBatch", "belfry-fanout-customer", 0),
+    Point::new("TransactWriteItems", "belfry-local-processed", 1),
+    Point::new("DeleteMessageBatch", "belfry-local-fanout-customer", 0),
 ];
 
-const FAILING_CONSUMER: [Point; 1] = [Point::new("ChangeMessageVisibility", "belfry-fanout-customer", 1)];
+const FAILING_CONSUMER: [Point; 1] = [Point::new("ChangeMessageVisibility", "belfry-local-fanout-customer", 1)];
 
 const SWEEPER: [Point; 4] = [
     Point::new("Query", "unpublished", 1),
     Point::new("UpdateItem", "lease_until = :until", 1),
-    Point::new("SendMessageBatch", "belfry-fanout-customer", 0),
+    Point::new("SendMessageBatch", "belfry-local-fanout-customer", 0),
     Point::new("UpdateItem", "PUBLISHED", 1),
 ];
 
@@ -60,7 +60,7 @@ async fn deliver(point: Point, fault: Fault, effects_fail: bool) {
     let host = world.host().await;
     if effects_fail {
         // More often than the ledger's patience lasts, for each of the messages.
-        world.dynamodb.break_next_with("TransactWriteItems", "belfry-processed", &[Fault::Throttled; 100]);
+        world.dynamodb.break_next_with("TransactWriteItems", "belfry-local-processed", &[Fault::Throttled; 100]);
     }
     world.hold(point, fault);
     world.announce(&host).await;

@@ -15,16 +15,16 @@ type Call = (&'static str, &'static [&'static str], usize);
 
 const CALLS: [Call; 8] = [
     // How far it has come, who is next, their addresses: of the second chunk.
-    ("GetItem", &["belfry-event-notifications"], 1),
-    ("Query", &["belfry-members"], 1),
+    ("GetItem", &["belfry-local-event-notifications"], 1),
+    ("Query", &["belfry-local-members"], 1),
     ("BatchGetItem", &["s-20", "s-21"], 0),
     // Each chunk.
     ("TransactWriteItems", &["s-00", "s-01"], 0),
     ("TransactWriteItems", &["s-20", "s-21"], 0),
     ("TransactWriteItems", &["s-40", "s-41"], 0),
     // Who of the second chunk listens.
-    ("Query", &["belfry-connections"], 20),
-    ("DeleteMessageBatch", &["belfry-fanout-restaurant-user"], 0),
+    ("Query", &["belfry-local-connections"], 20),
+    ("DeleteMessageBatch", &["belfry-local-fanout-restaurant-user"], 0),
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,14 +14,14 @@ use crate::world::{Point, World, template};
 /// Every call of the three services that leaves something behind, in this process or outside.
 const POINTS: [Point; 10] = [
     Point::new("TransactWriteItems", "OrderValidated", 0),
-    Point::new("DeleteMessageBatch", "belfry-inventory", 0),
+    Point::new("DeleteMessageBatch", "belfry-local-inventory", 0),
     Point::new("/v1/payment_intents", "", 0),
     Point::new("PutItem", "INTENDED", 0),
     Point::new("confirm", "", 0),
     Point::new("TransactWriteItems", "OrderPaid", 0),
-    Point::new("DeleteMessageBatch", "belfry-payment", 0),
+    Point::new("DeleteMessageBatch", "belfry-local-payment", 0),
     Point::new("TransactWriteItems", "OrderCompleted", 0),
-    Point::new("DeleteMessageBatch", "belfry-order", 0),
+    Point::new("DeleteMessageBatch", "belfry-local-order", 0),
     Point::new("TransactWriteItems", "StockSold", 0),
 ];
 

@@ -137,11 +137,11 @@ impl World {
         // A call that is not answered for a while is made again: until the other channels are there too, it must not
         // get through.
         let once = [&[fault][..], &[Fault::HeldStill; 20]].concat();
-        let queue = format!("belfry-deliver-{}", name(channel).to_lowercase());
+        let queue = format!("belfry-local-deliver-{}", name(channel).to_lowercase());
         let place = format!("#{}", name(channel));
         match call {
             Call::Queued => self.break_next("SendMessageBatch", &[&queue, &caught], &once),
-            Call::Read => self.break_next("BatchGetItem", &["belfry-sends", &place, &caught], &once),
+            Call::Read => self.break_next("BatchGetItem", &["belfry-local-sends", &place, &caught], &once),
             Call::Claimed => self.break_next("PutItem", &["PROCESSING", &place, &caught], &once),
             Call::Sent => {
                 let operation = match channel {

@@ -20,7 +20,7 @@ async fn twenty_five_staff_hear_of_a_reservation_once_whatever_comes_twice_and_w
     world.employ(&host, PEOPLE).await;
 
     // Dies with the first chunk of two committed, before anything is sent.
-    world.break_next("SendMessageBatch", &["belfry-deliver-"], &[Fault::HeldBefore; 20]);
+    world.break_next("SendMessageBatch", &["belfry-local-deliver-"], &[Fault::HeldBefore; 20]);
     world.break_next("TransactWriteItems", &["s-00", "s-01"], &[Fault::HeldAfter]);
     world.reserve(&host).await;
     world.dynamodb.held().await;

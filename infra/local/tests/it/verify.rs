@@ -47,7 +47,7 @@ async fn a_stack_that_holds_ends_with_success_and_says_so() {
         let (code, said, progress) = verify(&arguments, environment);
         assert_eq!(code, Some(0), "{said}{progress}");
         assert!(said.trim_end().ends_with("everything holds"), "{said}");
-        let of_events = progress.lines().find_map(|line| line.strip_prefix("belfry-events: "));
+        let of_events = progress.lines().find_map(|line| line.strip_prefix("belfry-local-events: "));
         assert!(of_events.is_some_and(|rows| rows.ends_with(" rows, 0 wrong")), "table by table: {progress}");
     }
 }
@@ -56,15 +56,15 @@ async fn a_stack_that_holds_ends_with_success_and_says_so() {
 async fn a_violation_is_a_line_that_names_no_address_and_the_exit_code_is_1() {
     let (host, environment) = at_rest().await;
     let gone = json!({
-        "TableName": "belfry-entitlements", "Key": {"user_id": {"S": "chen"}, "stock_keeping_unit": {"S": "premium"}},
+        "TableName": "belfry-local-entitlements", "Key": {"user_id": {"S": "chen"}, "stock_keeping_unit": {"S": "premium"}},
     });
     dynamodb(&environment, "DeleteItem", &gone).await;
     let (code, said, _) = verify(&["--segments", "2"], &environment);
     assert_eq!(code, Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].starts_with("event-has-aggregate: belfry-events event_id "), "{said}");
+    assert!(lines[0].starts_with("event-has-aggregate: belfry-local-events event_id "), "{said}");
     assert!(lines[0].ends_with("expected Entitlement chen#premium of version 1 or later, found none"), "{said}");
-    assert!(lines[1].starts_with("answer-has-effect: belfry-idempotency-keys caller_key "), "{said}");
+    assert!(lines[1].starts_with("answer-has-effect: belfry-local-idempotency-keys caller_key "), "{said}");
     assert!(lines.last().is_some_and(|last| last.ends_with("2 violations")), "{said}");
     assert!(!said.contains('@'), "{said}");
     let (code, said, _) = verify(&["--format", "json", "--host", host.url()], &[]);
@@ -79,9 +79,9 @@ async fn restless(environment: &Environment) -> String {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let environment = environment.to_vec();
     let pass_on = move |headers: HeaderMap, body: String| async move {
-        if body.contains("belfry-holds") {
+        if body.contains("belfry-local-holds") {
             let moved = json!({
-                "TableName": "belfry-stock", "Key": {"stock_keeping_unit": {"S": "espresso"}},
+                "TableName": "belfry-local-stock", "Key": {"stock_keeping_unit": {"S": "espresso"}},
                 "UpdateExpression": "ADD #v :one", "ExpressionAttributeNames": {"#v": "version"},
                 "ExpressionAttributeValues": {":one": {"N": "1"}},
             });

@@ -145,7 +145,7 @@ impl World {
 
     /// All items of a table, in DynamoDB's own JSON, straight from the engine.
     pub async fn scan(&self, table: &str) -> Vec<Value> {
-        let body = json!({"TableName": format!("belfry-{table}"), "ConsistentRead": true});
+        let body = json!({"TableName": format!("belfry-local-{table}"), "ConsistentRead": true});
         let request = self.client.post(self.engine.dynamodb_url()).body(body.to_string());
         let request = request
             .header("x-amz-target", "DynamoDB_20120810.Scan")

@@ -10,7 +10,7 @@ use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::message::Mailbox;
-use outside::{endpoint, optional, time_limit};
+use outside::{endpoint, time_limit};
 use runtime::{BadSetting, Pool, Settings};
 
 use crate::aws::{self, Departure};
@@ -31,7 +31,7 @@ impl Ses {
     /// AWS's.
     pub fn from_settings(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let from = encoded(&super::sender(settings)?);
-        let configuration_set = optional(settings, "BELFRY_SES_CONFIGURATION_SET")?;
+        let configuration_set = settings.optional("BELFRY_SES_CONFIGURATION_SET");
         let mut config = config::Builder::from(aws)
             .retry_config(aws::never_again())
             .timeout_config(aws::within(time_limit(settings)?))

@@ -9,6 +9,7 @@ mod server;
 
 use std::time::Duration;
 
+use aws_types::SdkConfig;
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
@@ -20,7 +21,7 @@ use outside::{connect_limit, time_limit};
 use runtime::{BadSetting, Settings};
 use tokio::time::{Instant, timeout_at};
 
-use self::server::{Security, Server};
+use self::server::{Security, Server, Servers};
 use crate::{Address, NotSent, Outgoing, Reason};
 
 /// How long a server may take to say goodbye. The mail is sent by then, so nobody should wait for it.
@@ -28,22 +29,34 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// A mail server.
 pub struct Smtp {
-    server: Server,
+    servers: Servers,
     from: Mailbox,
     hello: ClientId,
     limit: Duration,
+}
+
+/// There is no connection that mails can be sent on.
+struct NotSignedIn {
+    not_sent: NotSent,
+    /// The server does not know the name, or the password is another one.
+    is_of_login: bool,
+}
+
+impl From<NotSent> for NotSignedIn {
+    fn from(not_sent: NotSent) -> Self {
+        Self { not_sent, is_of_login: false }
+    }
 }
 
 impl Smtp {
     /// The name in receipts.
     pub const NAME: &str = "smtp";
 
-    /// `BELFRY_EMAIL_FROM`, `BELFRY_SMTP_URL`, and `BELFRY_SMTP_USERNAME` with `BELFRY_SMTP_PASSWORD` where the server
-    /// wants them.
-    pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
+    /// `BELFRY_EMAIL_FROM`, `BELFRY_SMTP_URL`, and `BELFRY_SMTP_SECRET` where the server wants a name and a password.
+    pub fn from_settings(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let from = super::sender(settings)?;
         let hello = ClientId::Domain(from.email.domain().to_owned());
-        Ok(Self { server: Server::from_settings(settings)?, from, hello, limit: time_limit(settings)? })
+        Ok(Self { servers: Servers::from_settings(settings, aws)?, from, hello, limit: time_limit(settings)? })
     }
 
     pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Option<String>, NotSent> {
@@ -58,7 +71,7 @@ impl Smtp {
 
         let deadline = Instant::now() + self.limit;
         let announced = timeout_at(deadline, async {
-            let mut connection = self.sign_in().await?;
+            let mut connection = self.signed_in().await?;
             self.announce(&mut connection, to).await?;
             Ok(connection)
         });
@@ -73,8 +86,22 @@ impl Smtp {
         Ok(Some(message_id))
     }
 
-    async fn sign_in(&self) -> Result<AsyncSmtpConnection, NotSent> {
-        let Server { host, port, security, credentials } = &self.server;
+    /// Signs in; once more where the server does not know us and the secret has changed.
+    async fn signed_in(&self) -> Result<AsyncSmtpConnection, NotSent> {
+        let server = self.servers.current().await;
+        let server = server.map_err(|_| Reason::word("its secret is not available").unavailable())?;
+        let refused = match self.sign_in(&server).await {
+            Err(refused) if refused.is_of_login => refused.not_sent,
+            end => return end.map_err(|refused| refused.not_sent),
+        };
+        match self.servers.replacement(&server).await {
+            Some(fresh) => self.sign_in(&fresh).await.map_err(|refused| refused.not_sent),
+            None => Err(refused),
+        }
+    }
+
+    async fn sign_in(&self, server: &Server) -> Result<AsyncSmtpConnection, NotSignedIn> {
+        let Server { host, port, security, credentials } = server;
         let from_the_start = match security {
             Security::Tls(tls) => Some(tls.clone()),
             Security::StartTls(_) | Security::None => None,
@@ -85,14 +112,17 @@ impl Smtp {
         let mut connection = connection.await.map_err(|error| reply::to_sign_in(&error, "the connection"))?;
         if let Security::StartTls(tls) = security {
             if !connection.can_starttls() {
-                return Err(Reason::word("the server offers no STARTTLS").unavailable());
+                return Err(Reason::word("the server offers no STARTTLS").unavailable().into());
             }
             let started = connection.starttls(tls.clone(), &self.hello).await;
             started.map_err(|error| reply::to_sign_in(&error, "STARTTLS"))?;
         }
         if let Some(credentials) = credentials {
             let signed_in = connection.auth(DEFAULT_MECHANISMS, credentials).await;
-            signed_in.map_err(|error| reply::to_sign_in(&error, "AUTH"))?;
+            signed_in.map_err(|error| NotSignedIn {
+                not_sent: reply::to_sign_in(&error, "AUTH"),
+                is_of_login: reply::is_permanent(&error),
+            })?;
         }
         Ok(connection)
     }

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use outside::{endpoint, optional, time_limit, wrong};
+use aws_types::SdkConfig;
+use outside::{endpoint, time_limit, wrong};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, StatusCode};
 use runtime::{BadSetting, Settings};
@@ -11,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::service_account::{AccessTokens, ServiceAccount};
+use super::service_account::{Access, AccessTokens, is_project};
 use crate::{Address, NotSent, Outgoing, Reason, http};
 
 const PROJECT: &str = "BELFRY_FCM_PROJECT";
@@ -32,7 +33,7 @@ const CODES: [&str; 7] = [
 pub struct Fcm {
     client: Client,
     tokens: AccessTokens,
-    url: String,
+    base: String,
     limit: Duration,
 }
 
@@ -40,22 +41,19 @@ impl Fcm {
     /// The name in receipts.
     pub const NAME: &str = "fcm";
 
-    /// `BELFRY_FCM_SERVICE_ACCOUNT`, the account's key file as text; `BELFRY_FCM_PROJECT`, if it is not the account's
+    /// `BELFRY_FCM_SECRET`, the secret with the account's key file; `BELFRY_FCM_PROJECT`, if it is not the account's
     /// own; `BELFRY_FCM_URL`, if it is not Google's.
-    pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
+    pub fn from_settings(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let limit = time_limit(settings)?;
-        let account = ServiceAccount::from_settings(settings)?;
-        let project = match optional(settings, PROJECT)? {
-            Some(project) => project,
-            None => account.project_id.clone().ok_or(BadSetting::Missing { name: PROJECT.to_owned() })?,
-        };
-        if !project.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b':')) {
+        let project = settings.optional(PROJECT);
+        if let Some(project) = project.as_ref().filter(|project| !is_project(project)) {
             return Err(wrong(PROJECT, "a project's id", project));
         }
         let base = endpoint(settings, "BELFRY_FCM_URL")?.map_or_else(|| GOOGLE.to_owned(), String::from);
-        let url = format!("{}/v1/projects/{project}/messages:send", base.trim_end_matches('/'));
+        let base = base.trim_end_matches('/').to_owned();
         let client = http::client(limit);
-        Ok(Self { tokens: AccessTokens::new(account, client.clone()), client, url, limit })
+        let tokens = AccessTokens::from_settings(settings, aws, project, client.clone())?;
+        Ok(Self { client, tokens, base, limit })
     }
 
     pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Option<String>, NotSent> {
@@ -64,22 +62,29 @@ impl Fcm {
         };
         let request = request(device.as_str(), outgoing);
         let deadline = Instant::now() + self.limit;
-        let token = self.tokens.current(None, deadline).await?;
-        let answer = self.post(&request, &token, deadline).await?;
-        if !answer.wants_another_access_token() {
+        let access = self.tokens.current(deadline).await?;
+        let answer = self.post(&request, &access, deadline).await?;
+        // FCM has read nothing but the header. The token was revoked, or this process slept through its expiry, or the
+        // account is another one by now.
+        let again = match answer.status {
+            _ if !answer.is_of_the_gate() => false,
+            StatusCode::UNAUTHORIZED => true,
+            _ => self.tokens.is_replaced(&access, deadline).await,
+        };
+        if !again {
             return answer.sorted();
         }
-        // Revoked, or this process slept through its expiry. FCM has read nothing but the header.
-        let token = self.tokens.current(Some(&token), deadline).await?;
-        self.post(&request, &token, deadline).await?.sorted()
+        let access = self.tokens.after_refusal(&access, deadline).await?;
+        self.post(&request, &access, deadline).await?.sorted()
     }
 
-    async fn post(&self, request: &Value, token: &str, deadline: Instant) -> Result<Answer, NotSent> {
+    async fn post(&self, request: &Value, access: &Access, deadline: Instant) -> Result<Answer, NotSent> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Reason::word("no time left after the access token").unavailable());
         }
-        let request = self.client.post(&self.url).bearer_auth(token).timeout(left).json(request);
+        let url = format!("{}/v1/projects/{}/messages:send", self.base, access.account.project);
+        let request = self.client.post(url).bearer_auth(&access.token).timeout(left).json(request);
         let answer = request.send().await.map_err(|error| http::unanswered(&error))?;
         let (status, headers) = (answer.status(), answer.headers().clone());
         Ok(Answer { status, headers, body: http::body(answer).await })
@@ -137,8 +142,9 @@ struct FieldViolation {
 }
 
 impl Answer {
-    fn wants_another_access_token(&self) -> bool {
-        self.status == StatusCode::UNAUTHORIZED && self.failure().code().is_none()
+    /// Not let in: the gate in front of FCM has no code of FCM's.
+    fn is_of_the_gate(&self) -> bool {
+        matches!(self.status.as_u16(), 401 | 403) && self.failure().code().is_none()
     }
 
     fn sorted(&self) -> Result<Option<String>, NotSent> {
@@ -160,7 +166,6 @@ impl Answer {
             // The key with which FCM speaks to Apple or to browsers: an operator's to mend.
             Some("THIRD_PARTY_AUTH_ERROR") => reason.unavailable(),
             Some("INTERNAL") => reason.failed(),
-            // Not let in: the gate in front of FCM has no code of FCM's.
             _ if matches!(status, 401 | 403) => reason.unavailable(),
             _ if status == 400 && failure.is_about_the_device() => reason.address_dead(),
             _ => http::by_status(status, code, retry_after),

@@ -1,9 +1,10 @@
 //! Firebase Cloud Messaging.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use axum::extract::State;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
@@ -11,28 +12,37 @@ use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::{Json, Router};
 use channels::{NotSent, Outgoing, Provider, push::Fcm};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use providers::{Mode, Target};
 use rcgen::{KeyPair, PKCS_RSA_SHA256, PublicKeyData, RsaKeySize};
 use serde_json::{Value, json};
 
-use crate::{IMPATIENT, Nobody, PATIENT, Stage, device, fate, outgoing, patience, serve, settings};
+use crate::{Clock, IMPATIENT, Nobody, PATIENT, Stage, device, fate, outgoing, patience, secret, serve, settings};
 
 static KEY: LazyLock<KeyPair> =
     LazyLock::new(|| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).expect("an RSA key"));
 
 pub(crate) fn service_account(token_server: &str) -> String {
+    service_account_with("key-1", token_server)
+}
+
+fn service_account_with(key_id: &str, token_server: &str) -> String {
     json!({
-        "type": "service_account", "project_id": "belfry", "private_key_id": "key-1", "private_key": KEY.serialize_pem(),
+        "type": "service_account", "project_id": "belfry", "private_key_id": key_id, "private_key": KEY.serialize_pem(),
         "client_email": "bell@belfry.iam.gserviceaccount.com", "token_uri": format!("{token_server}/token"),
     })
     .to_string()
 }
 
 pub(crate) fn fcm(limit: &str, url: &str, token_server: &str) -> Provider {
-    let account = service_account(token_server);
-    let settings = settings(limit, &[("BELFRY_FCM_SERVICE_ACCOUNT", &account), ("BELFRY_FCM_URL", url)]);
-    Provider::Fcm(Fcm::from_settings(&settings).unwrap())
+    let (_, aws) = secret("fcm", &service_account(token_server));
+    with_secret(limit, url, &aws)
+}
+
+/// The account is the secret `fcm`.
+fn with_secret(limit: &str, url: &str, aws: &SdkConfig) -> Provider {
+    let settings = settings(limit, &[("BELFRY_FCM_SECRET", "fcm"), ("BELFRY_FCM_URL", url)]);
+    Provider::Fcm(Fcm::from_settings(&settings, aws).unwrap())
 }
 
 fn push() -> Outgoing {
@@ -150,6 +160,64 @@ async fn access_tokens_that_are_all_refused_are_unavailable() {
     let fcm = fcm(PATIENT, &taking_only("none").await, &tokens.start().await);
     assert_eq!(fcm.send(&push()).await.unwrap_err().to_string(), "unavailable: HTTP 401");
     assert_eq!(tokens.asked(), 2);
+}
+
+/// Gives tokens to one key alone. Tokens are named after it and expire at once.
+async fn granting_only(good: Arc<Mutex<&'static str>>) -> String {
+    let token = async move |form: String| {
+        let assertion = form.split('&').find_map(|field| field.strip_prefix("assertion=")).unwrap();
+        let key_id = decode_header(assertion).unwrap().kid.unwrap();
+        if key_id != *good.lock().unwrap() {
+            return (StatusCode::BAD_REQUEST, Json(json!({ "error": "invalid_grant" })));
+        }
+        (StatusCode::OK, Json(json!({ "access_token": key_id, "expires_in": 0, "token_type": "Bearer" })))
+    };
+    serve(Router::new().route("/token", post(token))).await
+}
+
+#[tokio::test]
+async fn a_rotated_account_is_used_in_the_send_whose_token_was_refused() {
+    let good = Arc::new(Mutex::new("key-1"));
+    let (stage, tokens) = (Stage::start().await, granting_only(Arc::clone(&good)).await);
+    let (secrets, aws) = secret("fcm", &service_account_with("key-1", &tokens));
+    let fcm = with_secret(PATIENT, &stage.url, &aws);
+    fcm.send(&push()).await.unwrap();
+    *good.lock().unwrap() = "key-2";
+    secrets.put("fcm", service_account_with("key-2", &tokens));
+    fcm.send(&push()).await.unwrap();
+}
+
+#[tokio::test]
+async fn another_account_has_another_access_token() {
+    let (stage, tokens, clock) = (Stage::start().await, TokenServer::new(), Clock::default());
+    let token_server = tokens.start().await;
+    let (secrets, aws) = secret("fcm", &service_account(&token_server));
+    let fcm = with_secret(PATIENT, &stage.url, &clock.of(aws));
+    for (secret_is_another, expected) in [(false, 1), (true, 2)] {
+        if secret_is_another {
+            secrets.put("fcm", format!(" {}", service_account(&token_server)));
+        }
+        clock.advance(300);
+        fcm.send(&push()).await.unwrap();
+        fcm.send(&push()).await.unwrap();
+        assert_eq!(tokens.asked(), expected);
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_is_not_one_leaves_fcm_unavailable_until_it_is_mended() {
+    let stage = Stage::start().await;
+    let unsafe_ = service_account("http://example.com");
+    for wrong in ["{", r#"{"client_email": "a", "private_key": "b", "token_uri": "https://c"}"#, &unsafe_] {
+        let (secrets, aws) = secret("fcm", wrong);
+        let clock = Clock::default();
+        let fcm = with_secret(PATIENT, &stage.url, &clock.of(aws));
+        let not_sent = fcm.send(&push()).await.unwrap_err();
+        assert_eq!(not_sent.to_string(), "unavailable: its secret is not available");
+        secrets.put("fcm", service_account(&stage.url));
+        clock.advance(1);
+        fcm.send(&push()).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -12,11 +12,16 @@ mod slack;
 mod sms;
 mod smtp;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sesv2::config::{Credentials, SharedCredentialsProvider};
+use aws_smithy_async::time::TimeSource;
 use axum::Router;
 use channels::{Address, Message, NotSent, Outgoing, Provider, Receipt};
-use providers::{Fault, Mode, Outcome, Providers, Target};
+use providers::{Fault, Mode, Outcome, Providers, Secrets, Target};
 use runtime::Settings;
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -98,6 +103,34 @@ fn aws() -> SdkConfig {
 
 fn without_credentials() -> SdkConfig {
     SdkConfig::builder().behavior_version(BehaviorVersion::latest()).region(Region::new("eu-central-1")).build()
+}
+
+/// A secret, and a configuration that finds it under its name.
+fn secret(name: &str, value: &str) -> (Secrets, SdkConfig) {
+    let secrets = Secrets::default();
+    secrets.put(name, value);
+    let aws = secrets.sdk_config();
+    (secrets, aws)
+}
+
+/// A clock that stands still until it is told otherwise.
+#[derive(Debug, Clone, Default)]
+struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    fn of(&self, aws: SdkConfig) -> SdkConfig {
+        aws.into_builder().time_source(self.clone()).build()
+    }
+
+    fn advance(&self, seconds: u64) {
+        self.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
+
+impl TimeSource for Clock {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000 + self.0.load(Ordering::Relaxed))
+    }
 }
 
 fn outgoing(to: Address) -> Outgoing {

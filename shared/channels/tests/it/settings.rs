@@ -3,7 +3,7 @@
 use channels::{Channels, Providers};
 use domain::recipient::Channel;
 
-use crate::{PATIENT, aws, device, fate, fcm, outgoing, settings};
+use crate::{PATIENT, aws, device, fate, outgoing, settings};
 
 const FROM: (&str, &str) = ("BELFRY_EMAIL_FROM", "bell@belfry.test");
 const SMTP_URL: (&str, &str) = ("BELFRY_SMTP_URL", "smtps://mail.belfry.test");
@@ -14,9 +14,7 @@ fn problem(values: &[(&str, &str)]) -> String {
 
 #[test]
 fn every_channel_has_its_provider() {
-    let account = fcm::service_account("https://oauth2.googleapis.com");
-    let settings =
-        settings(PATIENT, &[FROM, ("BELFRY_SMS_ORIGINATION", "Belfry"), ("BELFRY_FCM_SERVICE_ACCOUNT", &account)]);
+    let settings = settings(PATIENT, &[FROM, ("BELFRY_SMS_ORIGINATION", "Belfry"), ("BELFRY_FCM_SECRET", "fcm")]);
     let channels = Channels::from_settings(&settings, &aws()).unwrap();
     for (channel, name) in [
         (Channel::Email, "ses"),
@@ -36,7 +34,7 @@ fn a_missing_setting_names_itself() {
     assert_eq!(problem(&[]), "BELFRY_EMAIL_FROM is not set");
     assert_eq!(problem(&[FROM]), "BELFRY_SMS_ORIGINATION is not set");
     assert_eq!(problem(&[FROM, ("BELFRY_EMAIL_PROVIDER", "smtp")]), "BELFRY_SMTP_URL is not set");
-    assert_eq!(problem(&[FROM, ("BELFRY_SMS_ORIGINATION", "B")]), "BELFRY_FCM_SERVICE_ACCOUNT is not set");
+    assert_eq!(problem(&[FROM, ("BELFRY_SMS_ORIGINATION", "B")]), "BELFRY_FCM_SECRET is not set");
 }
 
 #[test]
@@ -48,32 +46,24 @@ fn a_second_provider_is_another_one() {
         email(&[FROM, SMTP_URL, ("BELFRY_EMAIL_PROVIDER", "smtp"), ("BELFRY_EMAIL_SECOND_PROVIDER", "ses")]);
     assert_eq!(providers.unwrap().first.name(), "smtp");
     assert!(email(&[FROM, ("BELFRY_EMAIL_SECOND_PROVIDER", "ses")]).is_err());
-    assert!(email(&[FROM, SMTP_URL, ("BELFRY_EMAIL_SECOND_PROVIDER", "")]).is_err());
+    let providers = email(&[FROM, SMTP_URL, ("BELFRY_EMAIL_SECOND_PROVIDER", "")]).unwrap();
+    assert!(providers.second.is_none(), "empty means not set");
 }
 
 #[test]
 fn no_endpoint_is_plain_http_beyond_the_loopback() {
     for name in ["BELFRY_SES_ENDPOINT_URL", "BELFRY_SMS_ENDPOINT_URL", "BELFRY_FCM_URL"] {
-        let account = fcm::service_account("https://oauth2.googleapis.com");
-        let values = [
-            FROM,
-            ("BELFRY_SMS_ORIGINATION", "B"),
-            ("BELFRY_FCM_SERVICE_ACCOUNT", account.as_str()),
-            (name, "http://example.com"),
-        ];
+        let required = [FROM, ("BELFRY_SMS_ORIGINATION", "B"), ("BELFRY_FCM_SECRET", "fcm")];
+        let values = [&required[..], &[(name, "http://example.com")]].concat();
         assert!(problem(&values).starts_with(name));
     }
 }
 
 #[test]
-fn a_service_account_is_not_shown_when_it_is_wrong() {
-    for wrong in ["{", r#"{"client_email": "secret", "private_key": "secret", "token_uri": "https://secret"}"#] {
-        let problem =
-            Providers::push(&settings(PATIENT, &[("BELFRY_FCM_SERVICE_ACCOUNT", wrong)])).err().unwrap().to_string();
-        assert!(problem.starts_with("BELFRY_FCM_SERVICE_ACCOUNT must be JSON") && !problem.contains("secret"));
-    }
-    let unsafe_ = fcm::service_account("http://example.com");
-    assert!(Providers::push(&settings(PATIENT, &[("BELFRY_FCM_SERVICE_ACCOUNT", &unsafe_)])).is_err());
+fn a_project_that_cannot_stand_in_a_path_stops_the_start() {
+    let values = [("BELFRY_FCM_SECRET", "fcm"), ("BELFRY_FCM_PROJECT", "../other")];
+    let problem = Providers::push(&settings(PATIENT, &values), &aws()).err().unwrap().to_string();
+    assert!(problem.starts_with("BELFRY_FCM_PROJECT must be a project's id"), "{problem}");
 }
 
 #[tokio::test]

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use aws_config::SdkConfig;
 use channels::{Outgoing, Provider, email::Smtp};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::{IMPATIENT, Nobody, PATIENT, email, outgoing, settings, unsubscribe, with_html};
+use crate::{Clock, IMPATIENT, Nobody, PATIENT, aws, email, outgoing, secret, settings, unsubscribe, with_html};
 
 /// For a mail that must have arrived before nobody answers: many mail servers start at the same time.
 const SLOW: &str = "4s";
@@ -50,7 +51,7 @@ impl Relay {
 fn smtp(limit: &str, more: &[(&str, &str)]) -> Provider {
     let mut values = vec![("BELFRY_EMAIL_FROM", "Così <bell@belfry.test>")];
     values.extend(more);
-    Provider::Smtp(Smtp::from_settings(&settings(limit, &values)).unwrap())
+    Provider::Smtp(Smtp::from_settings(&settings(limit, &values), &aws()).unwrap())
 }
 
 fn mail_to(name: &str) -> Outgoing {
@@ -157,15 +158,41 @@ async fn a_server_that_cannot_be_spoken_to_is_unavailable() {
     answer.await.unwrap();
 }
 
+fn login(password: &str) -> String {
+    json!({"username": "belfry", "password": password}).to_string()
+}
+
+/// Name and password are the secret `smtp`.
+fn with_secret(url: &str, aws: &SdkConfig) -> Provider {
+    let from = ("BELFRY_EMAIL_FROM", "bell@belfry.test");
+    let values = [from, ("BELFRY_SMTP_URL", url), ("BELFRY_SMTP_SECRET", "smtp")];
+    Provider::Smtp(Smtp::from_settings(&settings(PATIENT, &values), aws).unwrap())
+}
+
+#[tokio::test]
+async fn a_new_password_is_used_in_the_send_whose_login_was_refused() {
+    let mut relay = Relay::start(&["--login", "belfry", "new"]).await;
+    let url = format!("smtp://127.0.0.1:{}?tls=none", relay.port);
+    let (secrets, aws) = secret("smtp", &login("old"));
+    let clock = Clock::default();
+    let smtp = with_secret(&url, &clock.of(aws));
+    let refused = "unavailable: 535 5.7.8 to AUTH";
+    assert_eq!(smtp.send(&mail_to("ada")).await.unwrap_err().to_string(), refused);
+    secrets.put("smtp", login("new"));
+    // The secret was fetched for the refusal before, a moment ago.
+    assert_eq!(smtp.send(&mail_to("ada")).await.unwrap_err().to_string(), refused);
+    clock.advance(10);
+    smtp.send(&mail_to("ada")).await.unwrap();
+    assert_eq!(relay.mail().await["login"], "belfry");
+}
+
 #[tokio::test]
 async fn a_server_knows_us_by_name_and_password() {
     let mut relay = Relay::start(&["--login", "belfry", "right"]).await;
     let url = format!("smtp://127.0.0.1:{}?tls=none", relay.port);
-    let with = |password| {
-        smtp(
-            PATIENT,
-            &[("BELFRY_SMTP_URL", &url), ("BELFRY_SMTP_USERNAME", "belfry"), ("BELFRY_SMTP_PASSWORD", password)],
-        )
+    let with = |password: &str| {
+        let (_, aws) = secret("smtp", &login(password));
+        with_secret(&url, &aws)
     };
     with("right").send(&mail_to("ada")).await.unwrap();
     assert_eq!(relay.mail().await["login"], "belfry");

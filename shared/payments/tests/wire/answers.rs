@@ -106,8 +106,8 @@ async fn a_status_says_whether_it_may_go_better_later() {
             "refused: amount_too_small (HTTP 400)",
             1,
         ),
-        (401, r#"{"error": {"type": "invalid_request_error"}}"#, "refused: invalid_request_error (HTTP 401)", 1),
-        (403, r#"{"error": {"code": "something new"}}"#, "refused: HTTP 403", 1),
+        (401, r#"{"error": {"type": "invalid_request_error"}}"#, "failed for now: invalid_request_error (HTTP 401)", 1),
+        (403, r#"{"error": {"code": "something new"}}"#, "failed for now: HTTP 403", 1),
         (404, "", "refused: HTTP 404", 1),
     ] {
         let (provider, asked) = answering(status, said, "").await;

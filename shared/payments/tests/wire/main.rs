@@ -10,7 +10,7 @@ mod settings;
 use axum::Router;
 use domain::order::Money;
 use payments::{Confirmed, IntentId, PaymentProvider};
-use providers::{Fault, Mode, Outcome, Providers, Sent, Target};
+use providers::{Fault, Mode, Outcome, Providers, Secrets, Sent, Target};
 use runtime::Settings;
 use tokio::net::TcpListener;
 
@@ -33,7 +33,10 @@ impl Stage {
     async fn start() -> Self {
         let providers = Providers::new();
         let url = serve(providers.router()).await;
-        let provider = provider(&url, PATIENT);
+        // The stand-in holds the secret too, and takes no other key.
+        providers.secrets().put("payment", secret(SECRET));
+        providers.know_payment_secret("payment");
+        let provider = with_secrets(&url, PATIENT, providers.secrets());
         Self { providers, url, provider }
     }
 
@@ -78,9 +81,20 @@ fn configured(values: &[(&str, &str)]) -> Settings {
     values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
+fn secret(key: &str) -> String {
+    serde_json::json!({"key": key}).to_string()
+}
+
 fn provider(url: &str, limit: &str) -> PaymentProvider {
-    let values = [("BELFRY_PAYMENT_URL", url), ("BELFRY_PAYMENT_KEY", SECRET), ("BELFRY_PROVIDER_TIME_LIMIT", limit)];
-    PaymentProvider::from_settings(&configured(&values)).unwrap()
+    let secrets = Secrets::default();
+    secrets.put("payment", secret(SECRET));
+    with_secrets(url, limit, &secrets)
+}
+
+fn with_secrets(url: &str, limit: &str, secrets: &Secrets) -> PaymentProvider {
+    let values =
+        [("BELFRY_PAYMENT_URL", url), ("BELFRY_PAYMENT_SECRET", "payment"), ("BELFRY_PROVIDER_TIME_LIMIT", limit)];
+    PaymentProvider::from_settings(&configured(&values), &secrets.sdk_config()).unwrap()
 }
 
 fn total() -> Money {

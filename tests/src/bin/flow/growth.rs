@@ -223,7 +223,7 @@ fn mail(n: usize, user_id: &str) -> Value {
 
 /// A message that nobody can read, as it comes from a dead letter queue.
 fn poison(n: usize) -> Value {
-    let arn = "arn:aws:sqs:us-east-1:000000000000:belfry-fanout-customer";
+    let arn = "arn:aws:sqs:us-east-1:000000000000:belfry-local-fanout-customer";
     json!({
         "messageId": format!("00000000-0000-4000-8000-{n:012}"), "receiptHandle": "r",
         "body": format!("poison {n}"), "messageAttributes": {}, "eventSource": "aws:sqs",

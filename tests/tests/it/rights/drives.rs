@@ -216,7 +216,7 @@ async fn announce(stack: &Stack, event_id: &str, channel: &str) {
 
 /// The next dead address cannot be forgotten with the outcome, and is forgotten after it.
 fn forgets_afterwards(stack: &Stack) {
-    stack.proxy().break_next_with("TransactWriteItems", "belfry-recipients", &[Fault::Throttled; 8]);
+    stack.proxy().break_next_with("TransactWriteItems", "belfry-local-recipients", &[Fault::Throttled; 8]);
 }
 
 /// Every channel: sent, tried again, given up, redriven, uncertain whether it was recorded; and a dead address.
@@ -229,7 +229,7 @@ pub async fn sends() -> Stack {
         everybody(&stack).await;
         stack.proxy().break_next_with("PutItem", "sent_at", &[Fault::AnswerLost]);
         announce(&stack, &format!("lost-{channel}"), channel).await;
-        stack.proxy().break_next_with("BatchGetItem", "belfry-sends", &[Fault::Throttled; 8]);
+        stack.proxy().break_next_with("BatchGetItem", "belfry-local-sends", &[Fault::Throttled; 8]);
         announce(&stack, &format!("late-{channel}"), channel).await;
         assert_eq!(stack.proxy().unmet(), 0, "{channel}");
         stack.fault(channel, "error", Some(2)).await;

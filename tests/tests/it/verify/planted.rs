@@ -49,12 +49,12 @@ impl Plot {
     }
 
     async fn put(&self, table: &str, item: &Item) {
-        let put = self.client.put_item().table_name(format!("belfry-{table}")).set_item(Some(item.clone()));
+        let put = self.client.put_item().table_name(format!("belfry-local-{table}")).set_item(Some(item.clone()));
         put.send().await.expect("it is put");
     }
 
     async fn delete(&self, table: &str, keys: &[&str], item: &Item) {
-        let mut delete = self.client.delete_item().table_name(format!("belfry-{table}"));
+        let mut delete = self.client.delete_item().table_name(format!("belfry-local-{table}"));
         for key in keys {
             delete = delete.key(*key, item[*key].clone());
         }

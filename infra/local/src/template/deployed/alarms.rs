@@ -1,14 +1,14 @@
 //! Alarms and the dashboard: what they look at exists. A misspelt metric is no error in CloudWatch: it never rings.
 
-use super::{TEMPLATE, deployed, each_of, parameters, text, variable};
+use super::{deployed, each_of, items, section, text, variable};
 use crate::metrics::RecentMetrics;
-use crate::template::node::Node;
-use crate::template::scope::Scope;
+use crate::template::Value;
 use domain::recipient::Channel;
 use runtime::metrics::{Anomalies, Consumed, Delivered, Ended, Relayed, SagaEnded};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use yaml_serde::Value as Yaml;
 
 /// A metric that somebody looks at: namespace, name, and its dimensions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,20 +22,18 @@ struct Watched {
 fn watched_by_alarms() -> Vec<(String, Watched)> {
     let mut all = Vec::new();
     each_of("AWS::CloudWatch::Alarm", &[], |logical_id, alarm| {
-        let properties = alarm.need("Properties").expect("properties");
-        let metrics = properties.get("Metrics").expect("readable").map_or(Ok(Vec::new()), |all| all.items());
-        let metrics = metrics.expect("a list");
-        let parts = metrics.iter().filter_map(|metric| metric.get("MetricStat").expect("readable"));
-        let parts: Vec<_> = parts.map(|stat| watched(&stat.need("Metric").expect("a metric"))).collect();
-        let parts = if metrics.is_empty() { vec![watched(&properties)] } else { parts };
+        let properties = &alarm["Properties"];
+        let metrics = items(properties, "Metrics");
+        let parts = metrics.iter().filter_map(|metric| metric.get("MetricStat"));
+        let parts: Vec<_> = parts.map(|stat| watched(&stat["Metric"])).collect();
+        let parts = if metrics.is_empty() { vec![watched(properties)] } else { parts };
         all.extend(parts.into_iter().map(|metric| (logical_id.to_owned(), metric)));
     });
     all
 }
 
-fn watched(metric: &Node<'_>) -> Watched {
-    let dimensions = metric.get("Dimensions").expect("readable").map_or(Ok(Vec::new()), |all| all.items());
-    let dimensions = dimensions.expect("a list");
+fn watched(metric: &Yaml) -> Watched {
+    let dimensions = items(metric, "Dimensions");
     Watched {
         namespace: text(metric, "Namespace"),
         name: text(metric, "MetricName"),
@@ -47,7 +45,7 @@ fn watched(metric: &Node<'_>) -> Watched {
 fn watched_by_the_dashboard() -> Vec<Watched> {
     let mut all = Vec::new();
     each_of("AWS::CloudWatch::Dashboard", &[], |_, dashboard| {
-        let body = text(&dashboard.need("Properties").expect("properties"), "DashboardBody");
+        let body = text(&dashboard["Properties"], "DashboardBody");
         let body: Json = serde_json::from_str(&body).expect("a dashboard is JSON");
         for widget in body["widgets"].as_array().expect("widgets") {
             for metric in widget["properties"]["metrics"].as_array().expect("metrics") {
@@ -183,12 +181,11 @@ fn alarms_ring_where_a_deployment_says_and_nowhere_else() {
     ] {
         let mut names = BTreeSet::new();
         each_of("AWS::CloudWatch::Alarm", otherwise, |logical_id, alarm| {
-            let properties = alarm.need("Properties").expect("properties");
-            let actions = properties.get("AlarmActions").expect("readable").map(|all| all.items().expect("a list"));
-            let actions =
-                actions.map(|all| all.iter().map(|it| it.value().expect("a topic").to_string()).collect::<Vec<_>>());
-            assert_eq!(actions, expected.map(|topic| vec![topic.to_owned()]), "{logical_id}");
-            assert!(names.insert(text(&properties, "AlarmName")), "{logical_id} has a name of its own");
+            let properties = &alarm["Properties"];
+            let actions = items(properties, "AlarmActions");
+            let actions: Vec<_> = actions.iter().map(|it| Value::read(it).expect("a topic").to_string()).collect();
+            assert_eq!(actions, expected.into_iter().collect::<Vec<_>>(), "{logical_id}");
+            assert!(names.insert(text(properties, "AlarmName")), "{logical_id} has a name of its own");
         });
         assert!(names.len() > 40, "{}", names.len());
     }
@@ -198,7 +195,7 @@ fn alarms_ring_where_a_deployment_says_and_nowhere_else() {
 fn every_alarm_is_in_the_runbook() {
     let runbook = include_str!("../../../../../docs/deploying.md");
     each_of("AWS::CloudWatch::Alarm", &[], |_, alarm| {
-        let name = text(&alarm.need("Properties").expect("properties"), "AlarmName");
+        let name = text(&alarm["Properties"], "AlarmName");
         let name = name.strip_prefix("stack-").expect("the stack's name");
         // Those of which there is one for each queue, function or channel share a row.
         let end = name.rsplit('-').next().map(|end| format!("`…-{end}`"));
@@ -210,10 +207,7 @@ fn every_alarm_is_in_the_runbook() {
 
 #[test]
 fn outputs_refer_to_what_is_there() {
-    let yaml = yaml_serde::from_str(TEMPLATE).expect("yaml");
-    let scope = Scope::read(&yaml, &parameters(&[])).expect("parameters");
-    let outputs = Node::root(&yaml, &scope).need("Outputs").expect("outputs");
-    for (name, output) in outputs.entries().expect("outputs") {
-        assert!(!text(&output, "Value").is_empty() && !text(&output, "Description").is_empty(), "{name}");
+    for (name, output) in section("Outputs", &[("ConsoleEnabled", "true"), ("AlarmEmail", "ops@example.com")]) {
+        assert!(!text(&output, "Value").is_empty() && !text(&output, "Description").is_empty(), "{name:?}");
     }
 }

@@ -7,11 +7,10 @@ const HEADERS: &str = "AWS::CloudFront::ResponseHeadersPolicy";
 #[test]
 fn the_policy_is_the_local_hosts_and_names_this_stacks_own_addresses() {
     let mut policies = Vec::new();
-    each_of(HEADERS, &[("ConsoleSignInOrigin", "https://id.example.com")], |_, headers| {
-        let config = headers.need("Properties").and_then(|all| all.need("ResponseHeadersPolicyConfig"));
-        let security = config.and_then(|config| config.need("SecurityHeadersConfig")).expect("security headers");
-        let policy = security.need("ContentSecurityPolicy").expect("a policy");
-        policies.push(text(&policy, "ContentSecurityPolicy"));
+    let console = [("ConsoleEnabled", "true"), ("ConsoleSignInOrigin", "https://id.example.com")];
+    each_of(HEADERS, &console, |_, headers| {
+        let security = &headers["Properties"]["ResponseHeadersPolicyConfig"]["SecurityHeadersConfig"];
+        policies.push(text(&security["ContentSecurityPolicy"], "ContentSecurityPolicy"));
     });
     let own = "connect-src 'self' wss://${LiveApi}.execute-api.eu-west-1.amazonaws.com https://id.example.com";
     assert_eq!(policies, [format!("{}; {own}", crate::console::POLICY)]);
@@ -27,12 +26,11 @@ fn nothing_of_it_is_there_unless_it_is_asked_for() {
         "AWS::CloudFront::Distribution",
     ];
     for kind in kinds {
-        let mut found = 0;
-        each_of(kind, &[], |logical_id, resource| {
-            found += 1;
-            assert_eq!(text(resource, "Condition"), "HasConsole", "{logical_id}");
-        });
-        assert_eq!(found, 1, "{kind}");
+        for (enabled, expected) in [("true", 1), ("false", 0)] {
+            let mut found = 0;
+            each_of(kind, &[("ConsoleEnabled", enabled)], |_, _| found += 1);
+            assert_eq!(found, expected, "{kind}");
+        }
     }
     // And the local host reads the template either way.
     deployed(&[("ConsoleEnabled", "true")]);

@@ -8,9 +8,8 @@ mod queues;
 mod routes;
 mod tables;
 
-use super::node::Node;
-use super::scope::Scope;
-use super::{Function, Template};
+use super::resolve::resolve;
+use super::{Function, Template, Value};
 use std::collections::BTreeMap;
 use yaml_serde::Value as Yaml;
 
@@ -23,9 +22,11 @@ fn parameters(otherwise: &[(&str, &str)]) -> BTreeMap<String, String> {
         ("AWS::Region", "eu-west-1"),
         ("AWS::AccountId", "000000000000"),
         ("AWS::Partition", "aws"),
+        ("AWS::URLSuffix", "amazonaws.com"),
     ];
-    let said = pseudo.iter().chain(&crate::outside::PARAMETERS).chain(otherwise);
-    said.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    let mut said = crate::outside::parameters("stack");
+    said.extend(pseudo.iter().chain(otherwise).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    said
 }
 
 /// The template as the local host reads it.
@@ -33,21 +34,29 @@ fn deployed(otherwise: &[(&str, &str)]) -> Template {
     Template::parse(TEMPLATE, &parameters(otherwise)).expect("a template")
 }
 
+/// One section of the template, resolved.
+fn section(name: &str, otherwise: &[(&str, &str)]) -> yaml_serde::Mapping {
+    let sections = resolve(TEMPLATE, &parameters(otherwise)).unwrap_or_else(|error| panic!("{error}"));
+    sections[name].as_mapping().expect("a section").clone()
+}
+
 /// Looks at the resources of a type, the local host's and all others.
-fn each_of(kind: &str, otherwise: &[(&str, &str)], mut look: impl FnMut(&str, &Node<'_>)) {
-    let yaml: Yaml = yaml_serde::from_str(TEMPLATE).expect("yaml");
-    let scope = Scope::read(&yaml, &parameters(otherwise)).expect("parameters");
-    let resources = Node::root(&yaml, &scope).need("Resources").expect("resources");
-    for (logical_id, resource) in resources.entries().expect("resources") {
-        if resource.need("Type").and_then(|kind| kind.text()).expect("a type") == kind {
-            look(logical_id, &resource);
+fn each_of(kind: &str, otherwise: &[(&str, &str)], mut look: impl FnMut(&str, &Yaml)) {
+    for (logical_id, resource) in section("Resources", otherwise) {
+        if resource["Type"] == kind {
+            look(logical_id.as_str().expect("a logical id"), &resource);
         }
     }
 }
 
 /// A property as a text, references in braces.
-fn text(properties: &Node<'_>, name: &str) -> String {
-    properties.need(name).and_then(|property| property.value()).unwrap_or_else(|error| panic!("{error}")).to_string()
+fn text(properties: &Yaml, name: &str) -> String {
+    Value::read(&properties[name]).unwrap_or_else(|| panic!("no text {name} in {properties:?}")).to_string()
+}
+
+/// A property as a list, empty where there is none.
+fn items(properties: &Yaml, name: &str) -> Vec<Yaml> {
+    properties[name].as_sequence().cloned().unwrap_or_default()
 }
 
 /// A variable of a function as a text, references in braces.

@@ -1,9 +1,9 @@
 //! The queues: each of the code's with its dead letter queue, its consumer, its times and its alarm.
 
 use super::alarms::alarmed;
-use super::{deployed, each_of, text, variable};
+use super::{deployed, each_of, items, text, variable};
 use crate::mapping::Schedule;
-use crate::template::{Queue, Template};
+use crate::template::{Queue, Template, Value};
 use domain::routing::Queue as Subscribed;
 use runtime::Settings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,12 +49,12 @@ fn every_queue_has_its_dead_letter_queue_its_consumer_and_its_alarm() {
     assert!(visible.contains("${RelayFailuresQueue.QueueName}"));
 
     each_of("AWS::SQS::Queue", &[], |logical_id, queue| {
-        let properties = queue.need("Properties").expect("properties");
-        assert_eq!(text(&properties, "SqsManagedSseEnabled"), "true", "{logical_id} is encrypted");
-        let allowed = properties.get("RedriveAllowPolicy").expect("readable").map(|policy| {
-            let sources = policy.get("sourceQueueArns").expect("readable").map_or(Ok(Vec::new()), |all| all.items());
-            let sources = sources.expect("a list").iter().map(|arn| arn.text().expect("an ARN")).collect::<Vec<_>>();
-            (text(&policy, "redrivePermission"), sources)
+        let properties = &queue["Properties"];
+        assert_eq!(text(properties, "SqsManagedSseEnabled"), "true", "{logical_id} is encrypted");
+        let allowed = properties.get("RedriveAllowPolicy").map(|policy| {
+            let sources = items(policy, "sourceQueueArns");
+            let sources = sources.iter().map(|arn| Value::read(arn).expect("an ARN").to_string()).collect::<Vec<_>>();
+            (text(policy, "redrivePermission"), sources)
         });
         let expected = match (sources.get(logical_id), logical_id) {
             (Some(source), _) => Some(("byQueue".to_owned(), vec![source.clone()])),

@@ -1,6 +1,6 @@
 //! The routes: those of the code, each with its scope, and no others.
 
-use super::{deployed, each_of, text};
+use super::{deployed, each_of, items, text};
 use crate::template::{Access, HttpRoute};
 use std::collections::BTreeSet;
 
@@ -78,14 +78,14 @@ fn access_logs_are_kept_for_a_while_and_name_nobody() {
     let mut logs = 0;
     for kind in ["AWS::Serverless::HttpApi", "AWS::ApiGatewayV2::Stage"] {
         each_of(kind, &[], |logical_id, api| {
-            let settings = api.need("Properties").and_then(|all| all.need("AccessLogSettings")).expect("an access log");
-            let format = text(&settings, "Format");
+            let settings = &api["Properties"]["AccessLogSettings"];
+            let format = text(settings, "Format");
             let json: serde_json::Value = serde_json::from_str(&format).expect("a line of JSON");
             for value in json.as_object().expect("fields").values() {
                 let field = value.as_str().and_then(|value| value.strip_prefix("$context.")).expect("a field");
                 assert!(LOGGED.contains(&field), "{logical_id} logs {field}");
             }
-            assert!(text(&settings, "DestinationArn").ends_with("AccessLogGroup.Arn}"));
+            assert!(text(settings, "DestinationArn").ends_with("AccessLogGroup.Arn}"));
             logs += 1;
         });
     }
@@ -97,9 +97,8 @@ fn the_console_may_call_from_the_one_origin_that_is_named() {
     let cors = |otherwise: &[(&str, &str)]| {
         let mut origins = None;
         each_of("AWS::Serverless::HttpApi", otherwise, |_, api| {
-            let body = api.need("Properties").and_then(|all| all.need("DefinitionBody")).expect("a body");
-            let cors = body.get("x-amazon-apigateway-cors").expect("readable");
-            origins = cors.map(|cors| cors.need("allowOrigins").and_then(|all| all.items()).expect("origins").len());
+            let cors = api["Properties"]["DefinitionBody"].get("x-amazon-apigateway-cors");
+            origins = cors.map(|cors| items(cors, "allowOrigins").len());
         });
         origins
     };

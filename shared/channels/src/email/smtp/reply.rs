@@ -16,6 +16,11 @@ pub(super) fn to_sign_in(error: &Error, step: &'static str) -> NotSent {
     }
 }
 
+/// Whether the reply says that it will be no other one next time.
+pub(super) fn is_permanent(error: &Error) -> bool {
+    Codes::of(error).is_some_and(Codes::is_permanent)
+}
+
 /// To MAIL.
 pub(super) fn to_sender(error: &Error) -> NotSent {
     before_mail(error, "MAIL", |codes| match codes.code {
