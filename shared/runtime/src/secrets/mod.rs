@@ -5,30 +5,19 @@
 //! name of the setting and never with the content.
 
 mod client;
+mod known;
 #[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
 
 use aws_smithy_async::time::SharedTimeSource;
 use aws_types::SdkConfig;
 use domain::unsubscribe::UnsubscribeKey;
 
 use self::client::{Client, Failure, Stage};
+use self::known::{Known, Version, Wanted};
 use crate::{BadSetting, Settings};
-
-/// How long a value is used before it is fetched again.
-const LIFETIME: Duration = Duration::from_secs(300);
-
-/// How long nobody asks again after a failure, while there is a value to go on with.
-const PAUSE_WITH_VALUE: Duration = Duration::from_secs(10);
-
-/// The same while there is none: long enough for everybody who waits to get the same answer.
-const PAUSE_WITHOUT_VALUE: Duration = Duration::from_secs(1);
-
-/// How often a value that a provider refuses is fetched at most: a key that is simply wrong is refused every time.
-const PAUSE_AFTER_REFUSAL: Duration = Duration::from_secs(10);
 
 type Parse<T> = Box<dyn Fn(&str) -> Result<T, &'static str> + Send + Sync>;
 
@@ -60,20 +49,6 @@ pub struct Versions<T> {
     pub current: Arc<T>,
     /// `AWSPREVIOUS`, where it was asked for and there is one.
     pub previous: Option<Arc<T>>,
-}
-
-struct Known<T> {
-    current: Option<Version<T>>,
-    previous: Option<Version<T>>,
-    fetched_at: Option<SystemTime>,
-    refetched_at: Option<SystemTime>,
-    /// Why the last fetch failed.
-    failure: Option<Failure>,
-}
-
-struct Version<T> {
-    text: String,
-    value: Arc<T>,
 }
 
 /// `BELFRY_UNSUBSCRIBE_SECRET`: the key that links to unsubscribe with are signed with, as plain text.
@@ -225,35 +200,6 @@ impl<T> Secret<T> {
 
     fn known(&self) -> MutexGuard<'_, Known<T>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a caller wants of a secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    /// Not older than its lifetime.
-    Fresh,
-    /// As it is now.
-    Refetched,
-}
-
-impl<T> Known<T> {
-    /// Whether what is known, or that nothing is, answers for now.
-    fn is_settled(&self, wanted: Wanted, now: SystemTime) -> bool {
-        let (since, pause) = match wanted {
-            Wanted::Refetched => (self.refetched_at, PAUSE_AFTER_REFUSAL),
-            Wanted::Fresh if self.failure.is_none() => (self.fetched_at, LIFETIME),
-            Wanted::Fresh if self.current.is_some() => (self.fetched_at, PAUSE_WITH_VALUE),
-            Wanted::Fresh => (self.fetched_at, PAUSE_WITHOUT_VALUE),
-        };
-        // A clock that was set back says nothing about an age.
-        since.is_some_and(|since| now.duration_since(since).is_ok_and(|age| age < pause))
-    }
-}
-
-impl<T> Default for Known<T> {
-    fn default() -> Self {
-        Self { current: None, previous: None, fetched_at: None, refetched_at: None, failure: None }
     }
 }
 

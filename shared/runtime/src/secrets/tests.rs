@@ -19,6 +19,8 @@ use aws_types::region::Region;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 use serde_json::{Value, json};
 
+use std::time::{Duration, SystemTime};
+
 use super::*;
 
 const SETTING: &str = "BELFRY_SMTP_SECRET";
