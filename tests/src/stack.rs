@@ -416,9 +416,16 @@ pub fn announcement(event_id: &str, user_id: &str, title: &str) -> Value {
 
 /// The template that is deployed, with the event of this name switched off where it begins so.
 pub fn template_without(begins: &str) -> String {
-    let deployed = include_str!("../../infra/template.yaml");
-    let off = deployed.replace(begins, &format!("            Enabled: false\n{begins}"));
-    assert_ne!(off, deployed, "the template has {begins}");
+    switched_off(include_str!("../../infra/template.yaml"), begins)
+}
+
+/// A template with this event switched off as well.
+pub fn switched_off(template: &str, begins: &str) -> String {
+    let off = match begins.strip_prefix("{ ") {
+        Some(properties) => template.replace(begins, &format!("{{ Enabled: false, {properties}")),
+        None => template.replace(begins, &format!("            Enabled: false\n{begins}")),
+    };
+    assert_ne!(off, template, "the template has {begins}");
     off
 }
 
@@ -427,7 +434,7 @@ pub const STREAM_MAPPING: &str = "            Stream: !GetAtt EventsTable.Stream
 /// The line that the mapping of the sends' stream begins with.
 pub const SENDS_MAPPING: &str = "            Stream: !GetAtt SendsTable.StreamArn";
 /// The line that the mapping of the customers' fan-out begins with.
-pub const CUSTOMER_MAPPING: &str = "            Queue: !GetAtt FanoutCustomerQueue.Arn";
+pub const CUSTOMER_MAPPING: &str = "{ Queue: !GetAtt FanoutCustomerQueue.Arn";
 
 async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let response = request.send().await.expect("the stack answers");

@@ -8,19 +8,6 @@ use crate::aws::{Endpoints, REGION};
 use crate::containers::from_a_container;
 use crate::template::Function;
 
-/// Endpoints that the template declares for every function, without a value: nothing of them is deployed, but `sam local`
-/// hands a container only what is declared.
-pub const ENDPOINTS: [&str; 8] = [
-    "AWS_ENDPOINT_URL_DYNAMODB",
-    "AWS_ENDPOINT_URL_SQS",
-    "AWS_ENDPOINT_URL_SECRETS_MANAGER",
-    "BELFRY_SES_ENDPOINT_URL",
-    "BELFRY_SMS_ENDPOINT_URL",
-    "BELFRY_FCM_URL",
-    "BELFRY_PAYMENT_URL",
-    "BELFRY_SLACK_ENDPOINT_URL",
-];
-
 /// What people open, on this machine and not in a container.
 const FOR_PEOPLE: [&str; 2] = ["BELFRY_PUBLIC_URL", "BELFRY_LIVE_URL"];
 
@@ -67,13 +54,12 @@ impl Environments {
         self.functions.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 
-    /// What the functions are told in containers of this machine: of what the template declares, with the loopback under
-    /// the name that it has there.
+    /// What the functions are told in containers of this machine: what the template declares, because `sam local` passes
+    /// nothing else, with the loopback under the name that it has there.
     pub fn in_containers(&self, functions: &[Function]) -> BTreeMap<String, BTreeMap<String, String>> {
         let of_function = |function: &Function| {
-            let declared = |name: &str| ENDPOINTS.contains(&name) || function.environment.contains_key(name);
             let told = self.functions.get(&function.logical_id).into_iter().flatten();
-            let told = told.filter(|(name, _)| declared(name)).map(|(name, value)| {
+            let told = told.filter(|(name, _)| function.declared.contains(*name)).map(|(name, value)| {
                 let value = if FOR_PEOPLE.contains(&name.as_str()) { value.clone() } else { from_a_container(value) };
                 (name.clone(), value)
             });

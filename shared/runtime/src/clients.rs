@@ -27,13 +27,13 @@ use crate::settings::{BadSetting, Settings};
 const AMAZON_ROOTS: &str = include_str!("../roots/amazon.pem");
 
 /// What every function needs an endpoint for in a container of `sam local`.
-const NEEDED: [&str; 2] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"];
+const NEEDED: [&str; 3] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_SECRETS_MANAGER"];
 const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 
 /// The function's AWS configuration, from its environment.
 ///
 /// # Errors
-/// When something is missing; and in a container of `sam local` when DynamoDB or SQS would be AWS's. Clients of other
+/// When something is missing; and in a container of `sam local` when DynamoDB, SQS or Secrets Manager would be AWS's. Clients of other
 /// services reach nothing there unless they have a local endpoint.
 pub fn aws(settings: &Settings) -> Result<SdkConfig, BadSetting> {
     let environment: Settings = std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect();
@@ -206,6 +206,7 @@ mod tests {
     const IN_SAM_LOCAL: (&str, &str) = ("AWS_SAM_LOCAL", "true");
     const DYNAMODB: (&str, &str) = ("AWS_ENDPOINT_URL_DYNAMODB", "http://host.docker.internal:1");
     const SQS: (&str, &str) = ("AWS_ENDPOINT_URL_SQS", "http://172.17.0.1:2");
+    const SECRETS: (&str, &str) = ("AWS_ENDPOINT_URL_SECRETS_MANAGER", "http://host.docker.internal:3");
 
     fn in_sam_local(values: &[(&str, &str)]) -> Result<SdkConfig, BadSetting> {
         configured(&[OF_LAMBDA.as_slice(), &[IN_SAM_LOCAL], values].concat())
@@ -213,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_function_in_sam_local_without_a_local_endpoint_is_refused_and_says_which() {
-        let cases: [(&[_], _); 6] = [
+        let cases: [(&[_], _); 7] = [
+            (&[DYNAMODB, SQS], "AWS_ENDPOINT_URL_SECRETS_MANAGER"),
             (&[], "AWS_ENDPOINT_URL_DYNAMODB"),
             (&[DYNAMODB], "AWS_ENDPOINT_URL_SQS"),
             (&[SQS], "AWS_ENDPOINT_URL_DYNAMODB"),
@@ -226,7 +228,7 @@ mod tests {
             assert!(problem.starts_with(&format!("AWS_SAM_LOCAL is set but {refused} is ")), "{problem}");
             assert!(problem.contains("cargo run -- --containers"), "{problem}");
         }
-        assert!(in_sam_local(&[DYNAMODB, SQS]).is_ok());
+        assert!(in_sam_local(&[DYNAMODB, SQS, SECRETS]).is_ok());
         assert!(in_sam_local(&[("AWS_ENDPOINT_URL", "http://localhost:4566")]).is_ok());
     }
 
@@ -240,12 +242,11 @@ mod tests {
     #[test]
     fn no_service_falls_back_to_aws_in_sam_local() {
         let elsewhere = ("AWS_ENDPOINT_URL_SES_V2", "https://email.us-east-1.amazonaws.com");
-        let secrets = ("AWS_ENDPOINT_URL_SECRETS_MANAGER", "http://host.docker.internal:3");
-        let aws = in_sam_local(&[DYNAMODB, SQS, elsewhere, secrets]).expect("configuration");
+        let aws = in_sam_local(&[DYNAMODB, SQS, elsewhere, SECRETS]).expect("configuration");
         for (service, endpoint) in [
             ("DynamoDB", DYNAMODB.1),
             ("SQS", SQS.1),
-            ("Secrets Manager", secrets.1),
+            ("Secrets Manager", SECRETS.1),
             ("SES v2", NOWHERE),
             ("Pinpoint SMS Voice V2", NOWHERE),
             ("ApiGatewayManagementApi", NOWHERE),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Cost;
 use crate::meter::{Meter, Units};
 use crate::prices::Used;
-use crate::{Answer, Caller, Stack};
+use crate::{Answer, Caller, Stack, switched_off};
 
 /// The function behind the HTTP API.
 const API: &str = "ApiFunction";
@@ -33,8 +33,7 @@ impl Metered {
 
     /// Starts one whose template has no event that begins with this line.
     pub async fn without(begins: &str) -> Self {
-        let off = template().replace(begins, &format!("            Enabled: false\n{begins}"));
-        Self::with(off).await
+        Self::with(switched_off(&template(), begins)).await
     }
 
     async fn with(template: String) -> Self {
@@ -111,11 +110,7 @@ impl Metered {
 /// The template that is deployed, in batches of one and without its schedules.
 fn template() -> String {
     let deployed = include_str!("../../../infra/template.yaml");
-    let line = |line: &str| match line.split_once("BatchSize: ") {
-        Some((indent, _)) if indent.trim().is_empty() => format!("{indent}BatchSize: 1\n"),
-        _ => format!("{line}\n"),
-    };
-    let single: String = deployed.lines().map(line).collect();
+    let single = deployed.replace("BatchSize: 100", "BatchSize: 1").replace("BatchSize: 10", "BatchSize: 1");
     let begins = "            ScheduleExpression: ";
     single.replace(begins, &format!("            State: DISABLED\n{begins}"))
 }

@@ -10,7 +10,7 @@ use super::orders::stock;
 use crate::by_hand::event;
 
 /// The line that the mapping of the order's queue begins with.
-const ORDER_MAPPING: &str = "            Queue: !GetAtt OrderQueue.Arn";
+const ORDER_MAPPING: &str = "{ Queue: !GetAtt OrderQueue.Arn";
 
 /// The order's function.
 const ORDER: &str = "OrderFunction";

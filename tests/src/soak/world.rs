@@ -37,13 +37,16 @@ const HASTY: [(&str, &str); 8] = [
 fn template() -> String {
     let deployed = include_str!("../../../infra/template.yaml");
     let mut template = deployed.to_owned();
-    for (setting, long, short) in
-        [("VisibilityTimeout", &[180, 360, 540, 720][..], 10), ("      Timeout", &[30, 50, 60, 90, 120][..], 10)]
-    {
+    // A mapping's values are quoted, a property's are not.
+    for (setting, long) in [
+        ("VisibilityTimeout", &["\"180\"", "\"360\"", "\"540\"", "180\n", "720\n"][..]),
+        ("      Timeout", &["30\n", "50\n", "60\n", "90\n", "120\n"]),
+    ] {
         for long in long {
-            let line = format!("{setting}: {long}\n");
+            let line = format!("{setting}: {long}");
             assert!(template.contains(&line), "the template has {line}");
-            template = template.replace(&line, &format!("{setting}: {short}\n"));
+            let number: String = long.chars().filter(char::is_ascii_digit).collect();
+            template = template.replace(&line, &format!("{setting}: {}", long.replace(&number, "10")));
         }
     }
     template

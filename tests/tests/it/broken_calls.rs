@@ -3,7 +3,7 @@
 use local::Options;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Fault, SENDS_MAPPING, STREAM_MAPPING, Stack, template_without};
+use tests::{Fault, SENDS_MAPPING, STREAM_MAPPING, Stack, switched_off, template_without};
 
 use crate::restaurant::{path, requested, staff};
 
@@ -26,8 +26,7 @@ fn reservation() -> Value {
 /// A stack without the relay, so that every call is the command's own.
 async fn without_the_relay() -> Stack {
     // Nor the sends', whose poller keeps its place in a table.
-    let off = |line: &str| format!("            Enabled: false\n{line}");
-    let template = Some(template_without(STREAM_MAPPING).replace(SENDS_MAPPING, &off(SENDS_MAPPING)));
+    let template = Some(switched_off(&template_without(STREAM_MAPPING), SENDS_MAPPING));
     Stack::behind_a_proxy_with(Options { template, ..Options::default() }).await
 }
 

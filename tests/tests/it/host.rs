@@ -16,7 +16,10 @@ async fn problem(template: String) -> String {
 async fn a_mistake_in_the_template_names_its_entry() {
     let misspelt = problem(TEMPLATE.replace("BisectBatchOnFunctionError", "BisectBatchOnError")).await;
     assert!(misspelt.contains("OutboxStreamFunction") && misspelt.contains("BisectBatchOnError"), "{misspelt}");
-    let count = problem(TEMPLATE.replace("maxReceiveCount: !Ref ReceiveCount", "maxReceiveCount: 5000")).await;
+    let count = problem(
+        TEMPLATE.replace("maxReceiveCount: !FindInMap [Stages, !Ref Stage, ReceiveCount]", "maxReceiveCount: 5000"),
+    )
+    .await;
     assert!(count.contains("FanoutCustomerQueue") && count.contains("maxReceiveCount"), "{count}");
     let unknown = problem(TEMPLATE.replace("Binary: fanout", "Binary: fan-out")).await;
     assert!(unknown.contains("FanoutFunction") && unknown.contains("fan-out"), "{unknown}");
@@ -26,12 +29,12 @@ async fn a_mistake_in_the_template_names_its_entry() {
 async fn a_missing_or_wrong_setting_names_its_variable() {
     let missing = problem(
         TEMPLATE
-            .replace("          BELFRY_KEY_TTL: !Ref KeyTtl\n", "")
+            .replace("          BELFRY_KEY_TTL: !FindInMap [Stages, !Ref Stage, KeyTtl]\n", "")
             .replace("BELFRY_RECIPIENTS_TABLE", "BELFRY_RECIPIENT_TABLE"),
     )
     .await;
     assert!(missing.contains("ApiFunction: BELFRY_RECIPIENTS_TABLE is not set"), "{missing}");
-    let wrong = problem(TEMPLATE.replace("Default: 24h", "Default: a day")).await;
+    let wrong = problem(TEMPLATE.replace("KeyTtl: 24h", "KeyTtl: a day")).await;
     assert!(wrong.contains("BELFRY_KEY_TTL must be a duration such as 30s or 24h, but is \"a day\""), "{wrong}");
     for (name, value) in [
         ("BELFRY_BACKOFF_BASE", "soon"),

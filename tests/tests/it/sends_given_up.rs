@@ -4,13 +4,13 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use local::Options;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Fault, SENDS_MAPPING, Stack, template_without};
+use tests::{Fault, SENDS_MAPPING, Stack, switched_off, template_without};
 
 use crate::live::change;
 use crate::sends::{announce, customer, hasty, open_letters, outcomes, redrive, send};
 
 /// The line that the mapping of the queue for e-mail begins with.
-const EMAIL_MAPPING: &str = "            Queue: !GetAtt DeliverEmailQueue.Arn";
+const EMAIL_MAPPING: &str = "{ Queue: !GetAtt DeliverEmailQueue.Arn";
 
 /// A stack whose sends are found by the sweeper alone, with so many in a batch; it is behind a proxy.
 async fn swept_only(batch: &str, template: String) -> Stack {
@@ -204,8 +204,7 @@ async fn a_queue_that_is_away_holds_no_other_queues_sends_up() {
 
 #[tokio::test]
 async fn a_send_that_is_swept_again_and_again_is_an_anomaly_and_still_swept() {
-    let nobody =
-        template_without(SENDS_MAPPING).replace(EMAIL_MAPPING, &format!("            Enabled: false\n{EMAIL_MAPPING}"));
+    let nobody = switched_off(&template_without(SENDS_MAPPING), EMAIL_MAPPING);
     let stack = swept_only("50", nobody).await;
     let details = json!({"name": "Una", "email": "una@example.com"});
     stack.recipient("CUSTOMER", "u", details).await;

@@ -7,7 +7,7 @@ use domain::routing::Routes;
 use local::Options;
 use outbox_stream::OutboxStream;
 use serde_json::{Value, json};
-use tests::{CUSTOMER_MAPPING, STREAM_MAPPING, Stack, announcement, template_without};
+use tests::{CUSTOMER_MAPPING, STREAM_MAPPING, Stack, announcement, switched_off, template_without};
 
 const ROUTES: &str = r#"
 [[route]]
@@ -64,8 +64,7 @@ async fn batch(stack: &Stack) -> StreamEvent {
 
 #[tokio::test]
 async fn an_event_is_published_when_every_queue_has_it_and_goes_to_none_of_them_twice() {
-    let both = template_without(STREAM_MAPPING)
-        .replace(CUSTOMER_MAPPING, &format!("            Enabled: false\n{CUSTOMER_MAPPING}"));
+    let both = switched_off(&template_without(STREAM_MAPPING), CUSTOMER_MAPPING);
     let stack = Stack::with(Options { template: Some(both), ..Options::default() }).await;
     stack.source().await.hand_in(&json!([announcement("e-1", "u", "t"), announcement("e-2", "u", "t")])).await;
 

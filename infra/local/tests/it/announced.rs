@@ -17,9 +17,10 @@ const SIDE_BY_SIDE: usize = 8;
 
 /// What a killed consumer held comes back when its visibility ends; three minutes of that are too long. The function's
 /// timeout, which must not be longer, leaves room for the ledger's patience.
-pub const SHORT: [(&str, &str); 4] = [
+pub const SHORT: [(&str, &str); 5] = [
     ("VisibilityTimeout: 180", "VisibilityTimeout: 3"),
-    ("VisibilityTimeout: 540", "VisibilityTimeout: 3"),
+    ("VisibilityTimeout: \"180\"", "VisibilityTimeout: \"3\""),
+    ("VisibilityTimeout: \"540\"", "VisibilityTimeout: \"3\""),
     ("      Timeout: 30", "      Timeout: 3"),
     ("      Timeout: 90", "      Timeout: 3"),
 ];

@@ -37,7 +37,8 @@ const CHARGING: [Point; 4] = [
 static SERVICES_COME_BACK: LazyLock<String> = LazyLock::new(|| {
     let replacements = [
         ("VisibilityTimeout: 180", "VisibilityTimeout: 8"),
-        ("VisibilityTimeout: 540", "VisibilityTimeout: 8"),
+        ("VisibilityTimeout: \"180\"", "VisibilityTimeout: \"8\""),
+        ("VisibilityTimeout: \"540\"", "VisibilityTimeout: \"8\""),
         ("VisibilityTimeout: 720", "VisibilityTimeout: 8"),
         ("      Timeout: 30", "      Timeout: 8"),
         ("      Timeout: 90", "      Timeout: 8"),

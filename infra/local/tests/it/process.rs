@@ -59,7 +59,8 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
         "short-visibility",
         &[
             ("VisibilityTimeout: 180", "VisibilityTimeout: 2"),
-            ("VisibilityTimeout: 540", "VisibilityTimeout: 2"),
+            ("VisibilityTimeout: \"180\"", "VisibilityTimeout: \"2\""),
+            ("VisibilityTimeout: \"540\"", "VisibilityTimeout: \"2\""),
             ("      Timeout: 30", "      Timeout: 2"),
             ("      Timeout: 90", "      Timeout: 2"),
         ],

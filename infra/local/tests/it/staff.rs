@@ -22,16 +22,17 @@ pub const SOON: [(&str, &str); 2] = [("BELFRY_BACKOFF_BASE", "1ms"), ("BELFRY_OU
 pub const SHORT_LEASE: [(&str, &str); 2] = [("BELFRY_PROVIDER_TIME_LIMIT", "8s"), ("BELFRY_SEND_LEASE", "10s")];
 
 /// What a killed fan-out held comes back after a while that a test can wait for.
-const FAN_OUT_COMES_BACK: [(&str, &str); 4] = [
+const FAN_OUT_COMES_BACK: [(&str, &str); 5] = [
     ("VisibilityTimeout: 180", "VisibilityTimeout: 8"),
-    ("VisibilityTimeout: 540", "VisibilityTimeout: 8"),
+    ("VisibilityTimeout: \"180\"", "VisibilityTimeout: \"8\""),
+    ("VisibilityTimeout: \"540\"", "VisibilityTimeout: \"8\""),
     ("      Timeout: 30", "      Timeout: 8"),
     ("      Timeout: 90", "      Timeout: 8"),
 ];
 
 /// And what a killed delivery held. Longer than the lease: who comes earlier is the sweeper.
 const DELIVERY_COMES_BACK: [(&str, &str); 2] =
-    [("VisibilityTimeout: 360", "VisibilityTimeout: 15"), ("      Timeout: 60", "      Timeout: 15")];
+    [("VisibilityTimeout: \"360\"", "VisibilityTimeout: \"15\""), ("      Timeout: 60", "      Timeout: 15")];
 
 /// And nobody takes fresh sends to their queues.
 const SENDS_STAY_THERE: (&str, &str) = (

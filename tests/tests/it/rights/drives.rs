@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use local::Options;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Caller, Fault, SENDS_MAPPING, STREAM_MAPPING, Stack, announcement, template_without};
+use tests::{Caller, Fault, SENDS_MAPPING, STREAM_MAPPING, Stack, announcement, switched_off, template_without};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
@@ -317,8 +317,7 @@ pub async fn saga() -> Stack {
 
 /// Everything gets out by the sweeper's hand alone.
 pub async fn swept() -> Stack {
-    let template = template_without(STREAM_MAPPING)
-        .replace(SENDS_MAPPING, &format!("            Enabled: false\n{SENDS_MAPPING}"));
+    let template = switched_off(&template_without(STREAM_MAPPING), SENDS_MAPPING);
     let options = Options { template: Some(template), ..hasty(&[("BELFRY_OUTBOX_GRACE", "0s")]) };
     let stack = Stack::with(options).await;
     everybody(&stack).await;
