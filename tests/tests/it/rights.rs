@@ -106,8 +106,8 @@ async fn what_a_role_does_not_allow_is_denied_by_name() {
     assert!(stack.sent("EMAIL").await.is_empty());
     let error = stack.column("sends", "last_error").await;
     assert_eq!(error, ["ses: AccessDeniedException (HTTP 403)"]);
-    let identity = "ses:SendEmail on arn:aws:ses:us-east-1:000000000000:identity/belfry@example.com";
-    assert_eq!(denied(&stack).await, [format!("DeliverEmailFunction: {identity}")]);
+    let set = "ses:SendEmail on arn:aws:ses:us-east-1:000000000000:configuration-set/belfry-local-email";
+    assert_eq!(denied(&stack).await, [format!("DeliverEmailFunction: {set}")]);
 
     let stack = without("/POST/@connections/*", ("POST", "DELETE")).await;
     let _socket = connect(&stack.customer("u").await).await;

@@ -79,7 +79,7 @@ async fn a_mail_server_knows_belfry_by_its_secret() {
     let server = MailServer::start_with(&["--login", "belfry", "rotated"]).await;
     let settings = [("BELFRY_EMAIL_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", server.url.as_str())];
     let mut options = hasty(&[&settings[..], &PATIENT].concat());
-    options.parameters.insert("SmtpSecret".to_owned(), providers::Secrets::arn("belfry-smtp"));
+    options.parameters.insert("SmtpSecret".to_owned(), providers::Secrets::arn("belfry-local-smtp"));
     let stack = Stack::with(options).await;
     let login = json!({"name": "smtp", "value": {"username": "belfry", "password": "rotated"}});
     assert_eq!(stack.call(reqwest::Method::POST, "/local/secrets", Some(login)).await.status, 200);

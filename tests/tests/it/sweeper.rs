@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use local::Options;
 use serde_json::json;
-use tests::{CUSTOMER_MAPPING, Fault, STREAM_MAPPING, Stack, announcement, template_without};
+use tests::{CUSTOMER_MAPPING, Fault, STREAM_MAPPING, Stack, announcement, switched_off, template_without};
 
 fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     let grace = [("BELFRY_OUTBOX_GRACE", "0s")];
@@ -30,8 +30,7 @@ async fn hand_in(stack: &Stack, events: usize) {
 #[tokio::test]
 async fn sweepers_side_by_side_publish_each_overdue_entry_once() {
     // Neither the stream publishes nor does anybody read: the queue holds what the sweepers sent.
-    let both = template_without(STREAM_MAPPING)
-        .replace(CUSTOMER_MAPPING, &format!("            Enabled: false\n{CUSTOMER_MAPPING}"));
+    let both = switched_off(&template_without(STREAM_MAPPING), CUSTOMER_MAPPING);
     let stack = Stack::with(Options { template: Some(both), settings: settings(&[]), ..Options::default() }).await;
     hand_in(&stack, 300).await;
     let published: u64 = join_all((0..8).map(|_| stack.sweep())).await.into_iter().sum();

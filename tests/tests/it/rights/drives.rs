@@ -221,10 +221,7 @@ fn forgets_afterwards(stack: &Stack) {
 
 /// Every channel: sent, tried again, given up, redriven, uncertain whether it was recorded; and a dead address.
 pub async fn sends() -> Stack {
-    // A right more, and a need.
-    let parameters = [("SesConfigurationSet".to_owned(), "bounces".to_owned())].into();
-    let options = Options { parameters, ..hasty(&[("BELFRY_SEND_ATTEMPTS", "2")]) };
-    let stack = Stack::behind_a_proxy_with(options).await;
+    let stack = Stack::behind_a_proxy_with(hasty(&[("BELFRY_SEND_ATTEMPTS", "2")])).await;
     for channel in CHANNELS {
         everybody(&stack).await;
         stack.proxy().break_next_with("PutItem", "sent_at", &[Fault::AnswerLost]);
