@@ -215,7 +215,7 @@ impl Scene {
         let mut effects = Effects::default();
         let tables = self.stack.ask_dynamodb("ListTables", &json!({})).await;
         for table in tables["TableNames"].as_array().expect("tables").iter().filter_map(Value::as_str) {
-            let table = table.trim_start_matches("belfry-");
+            let table = table.trim_start_matches("belfry-local-");
             if table == NO_EFFECT {
                 continue;
             }
