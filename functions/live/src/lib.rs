@@ -1,8 +1,8 @@
 //! The live sockets: who opens one, and who has gone.
 //!
-//! API Gateway holds the sockets and calls this function when one opens (`$connect`), closes (`$disconnect`) or says
-//! something (`$default`, which nobody listens to). A socket opens only if this answers 2xx. What is sent through a socket
-//! comes from elsewhere: `shared/sockets`.
+//! API Gateway holds the sockets and calls this function when one opens (`$connect`) or closes (`$disconnect`). A socket opens
+//! only if this answers 2xx. Clients only listen: there is no route for what they send. What is sent through a socket comes
+//! from elsewhere: `shared/sockets`.
 
 mod connect;
 mod disconnect;
@@ -42,9 +42,7 @@ enum Happened<'a> {
     Opening { connection_id: &'a str, ticket: Option<&'a str> },
     /// It is closed.
     Closed { connection_id: &'a str },
-    /// It said something.
-    Said,
-    /// The event is none of API Gateway's.
+    /// The event is none of these two.
     Nonsense,
 }
 
@@ -63,7 +61,6 @@ impl Live {
         let answered = match happened(&event) {
             Happened::Opening { connection_id, ticket } => self.connect(connection_id, ticket).await,
             Happened::Closed { connection_id } => self.disconnect(connection_id).await,
-            Happened::Said => Ok(Answer::OK),
             Happened::Nonsense => Ok(Answer::BAD_REQUEST),
         };
         answered.unwrap_or_else(|error: LedgerError| {
@@ -80,8 +77,7 @@ fn happened(event: &ApiGatewayWebsocketProxyRequest) -> Happened<'_> {
             Happened::Opening { connection_id, ticket: event.query_string_parameters.first("ticket") }
         }
         (Some("$disconnect"), Some(connection_id)) => Happened::Closed { connection_id },
-        (Some(_), Some(_)) => Happened::Said,
-        (None, _) | (_, None) => Happened::Nonsense,
+        _ => Happened::Nonsense,
     }
 }
 
@@ -116,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_closes_by_its_id_and_what_it_says_is_nobodys() {
+    fn a_socket_closes_by_its_id() {
         let closed = event("$disconnect", &Value::Null);
         assert_eq!(happened(&closed), Happened::Closed { connection_id: "L0SM9cOFvHcCIhw=" });
-        assert_eq!(happened(&event("$default", &Value::Null)), Happened::Said);
     }
 
     #[test]
-    fn an_event_without_a_socket_is_nonsense() {
+    fn an_event_without_a_socket_or_on_another_route_is_nonsense() {
+        assert_eq!(happened(&event("$default", &Value::Null)), Happened::Nonsense);
         let mut event = event("$connect", &Value::Null);
         event.request_context.connection_id = None;
         assert_eq!(happened(&event), Happened::Nonsense);

@@ -46,8 +46,8 @@ pub enum NoContainers {
     NoBridge,
     /// The address would let others in.
     #[error(
-        "--containers-address {0} is not a private address of this machine, such as the Docker bridge's: others could reach \
-         the local stack there"
+        "--containers-address {0} is not in the network of a Docker bridge of this machine: others could reach the local stack \
+         there"
     )]
     NotPrivate(IpAddr),
     /// There is no current folder to write to.
@@ -59,7 +59,7 @@ impl Containers {
     /// Finds the address of the Docker bridge, unless one is named.
     pub fn find(named: Option<IpAddr>) -> Result<Self, NoContainers> {
         let address = match named {
-            Some(address) if runtime::is_local_host(&address.to_string()) => address,
+            Some(address) if address.is_loopback() || is_of_a_bridge(address) => address,
             Some(address) => return Err(NoContainers::NotPrivate(address)),
             None => reachable().ok_or(NoContainers::NoBridge)?,
         };
@@ -136,16 +136,41 @@ fn is_docker_desktop() -> bool {
     asked.is_ok_and(|answer| String::from_utf8_lossy(&answer.stdout).contains("Docker Desktop"))
 }
 
+/// Whether an address is in a network that is routed to a bridge of Docker's.
+#[cfg(target_os = "linux")]
+fn is_of_a_bridge(address: IpAddr) -> bool {
+    let routes = fs::read_to_string("/proc/net/route").unwrap_or_default();
+    matches!(address, IpAddr::V4(address) if is_routed_to_a_bridge(&routes, address))
+}
+
+/// Containers are in a virtual machine there.
+#[cfg(not(target_os = "linux"))]
+fn is_of_a_bridge(_address: IpAddr) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn is_routed_to_a_bridge(routes: &str, address: Ipv4Addr) -> bool {
+    routes.lines().filter_map(route).any(|(interface, network, mask)| {
+        // A network that a user made has a bridge of its own, which is called after its id.
+        (interface == BRIDGE || interface.starts_with("br-")) && mask != 0 && u32::from(address) & mask == network
+    })
+}
+
+/// The interface, the network and the mask of a line of `/proc/net/route`.
+#[cfg(target_os = "linux")]
+fn route(line: &str) -> Option<(&str, u32, u32)> {
+    let number = |hexadecimal: &str| u32::from_str_radix(hexadecimal, 16).ok().map(u32::swap_bytes);
+    let columns: Vec<&str> = line.split_whitespace().collect();
+    let [interface, network, _, _, _, _, _, mask, ..] = columns[..] else { return None };
+    Some((interface, number(network)?, number(mask)?))
+}
+
 /// The bridge's own address: the one of this machine (from `/proc/net/fib_trie`) that is in the network which is routed to
 /// the bridge (from `/proc/net/route`).
 #[cfg(target_os = "linux")]
 fn bridge_address(routes: &str, trie: &str) -> Option<Ipv4Addr> {
-    let number = |hexadecimal: &str| u32::from_str_radix(hexadecimal, 16).ok().map(u32::swap_bytes);
-    let (network, mask) = routes.lines().find_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let [BRIDGE, network, _, _, _, _, _, mask, ..] = columns[..] else { return None };
-        Some((number(network)?, number(mask)?))
-    })?;
+    let (_, network, mask) = routes.lines().filter_map(route).find(|(interface, ..)| *interface == BRIDGE)?;
     let lines: Vec<&str> = trie.lines().map(str::trim).collect();
     let own = lines.windows(2).filter_map(|pair| match pair {
         [address, "/32 host LOCAL"] => address.strip_prefix("|-- ")?.parse::<Ipv4Addr>().ok(),
@@ -177,6 +202,12 @@ mod tests {
         assert_eq!(bridge_address(&routes.replace("docker0", "br-1"), trie), None);
         assert_eq!(bridge_address(routes, &trie.replace("172.17.0.1\n", "172.18.0.1\n")), None);
         assert_eq!(bridge_address("docker0 zz", "|-- \n/32 host LOCAL"), None);
+        for (address, is_a_bridges) in
+            [("172.17.0.1", true), ("172.18.0.1", false), ("192.0.2.2", false), ("8.8.8.8", false)]
+        {
+            assert_eq!(is_routed_to_a_bridge(routes, address.parse().expect("an address")), is_a_bridges, "{address}");
+        }
+        assert!(is_routed_to_a_bridge(&routes.replace("docker0", "br-1a2b"), Ipv4Addr::new(172, 17, 0, 1)));
     }
 
     #[test]
@@ -213,14 +244,16 @@ mod tests {
 
     #[test]
     fn an_address_that_lets_others_in_is_refused() {
-        for open in ["0.0.0.0", "::", "192.0.2.2", "8.8.8.8", "224.0.0.1", "169.254.1.1"] {
+        for open in
+            ["0.0.0.0", "::", "192.0.2.2", "8.8.8.8", "224.0.0.1", "169.254.1.1", "192.168.255.254", "10.255.255.254"]
+        {
             let refused =
                 Containers::find(Some(open.parse().expect("an address"))).expect_err("it is open").to_string();
             assert!(refused.contains(open), "{refused}");
         }
-        let bridge = Ipv4Addr::new(172, 18, 0, 1).into();
-        let found = Containers::find(Some(bridge)).expect("a private address");
-        assert_eq!(found.address, bridge);
+        let loopback = Ipv4Addr::LOCALHOST.into();
+        let found = Containers::find(Some(loopback)).expect("the loopback");
+        assert_eq!(found.address, loopback);
         assert!(found.environment.ends_with("target/environment.json"));
         assert!(workspace(Path::new(env!("CARGO_MANIFEST_DIR"))).join("infra").is_dir(), "from a folder inside");
     }

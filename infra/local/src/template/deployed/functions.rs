@@ -181,7 +181,11 @@ fn samconfig_names_parameters_that_are_there_and_a_stage_each() {
     let config: toml::Table = SAMCONFIG.parse().expect("toml");
     let parameters = ["dev", "staging", "production"].map(|environment| {
         // Config environments inherit nothing: `sam build --config-env staging` needs these as well.
-        assert_eq!(config[environment]["build"]["parameters"]["template_file"].as_str(), Some("infra/template.yaml"));
+        let build = &config[environment]["build"]["parameters"];
+        assert_eq!(build["template_file"].as_str(), Some("infra/template.yaml"));
+        // Without it, the binaries would be of the architecture of dev.
+        let stage = build["parameter_overrides"][0].as_str();
+        assert_eq!(stage, Some(format!("Stage={environment}").as_str()));
         assert_eq!(config[environment]["global"]["parameters"]["language_extensions"].as_bool(), Some(true));
         let deploy = &config[environment]["deploy"]["parameters"];
         assert_eq!(deploy["stack_name"].as_str(), Some(format!("belfry-{environment}").as_str()));

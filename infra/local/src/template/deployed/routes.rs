@@ -125,5 +125,7 @@ fn routes_without_a_token_have_a_lower_limit_of_their_own() {
     assert_eq!(limited, open.collect());
     each_of("AWS::ApiGatewayV2::Stage", &[], |_, stage| {
         assert!(stage["Properties"]["RouteSettings"].get("$connect").is_some(), "anybody can ask for a socket");
+        // API Gateway refuses limits for a route that is not there yet.
+        assert!(super::items(stage, "DependsOn").iter().any(|it| it == "LiveConnectRoute"));
     });
 }

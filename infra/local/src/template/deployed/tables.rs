@@ -20,6 +20,35 @@ fn every_table_is_on_demand_encrypted_and_can_be_restored() {
 }
 
 #[test]
+fn log_groups_outlive_their_stack_in_production_alone() {
+    for (stage, kept, replaced) in
+        [("dev", "Delete", "Delete"), ("staging", "Delete", "Delete"), ("production", "RetainExceptOnCreate", "Retain")]
+    {
+        each_of("AWS::Logs::LogGroup", &[("Stage", stage)], |logical_id, group| {
+            let policies = (text(group, "DeletionPolicy"), text(group, "UpdateReplacePolicy"));
+            assert_eq!((policies.0.as_str(), policies.1.as_str()), (kept, replaced), "{logical_id} in {stage}");
+        });
+    }
+}
+
+#[test]
+fn tables_and_indexes_are_warmed_only_where_the_mapping_says_so() {
+    let warmed = |template: &str| {
+        let sections = super::resolve(template, &super::parameters(&[])).unwrap_or_else(|error| panic!("{error}"));
+        let resources = sections["Resources"].as_mapping().expect("resources").clone();
+        let tables = resources.into_values().filter(|it| it["Type"] == "AWS::DynamoDB::Table");
+        let indexes = |table: &yaml_serde::Value| super::items(&table["Properties"], "GlobalSecondaryIndexes");
+        let all = tables.flat_map(|table| [vec![table["Properties"].clone()], indexes(&table)].concat());
+        let (warm, cold): (Vec<_>, Vec<_>) = all.partition(|it| it.get("WarmThroughput").is_some());
+        (warm.len(), cold.len())
+    };
+    let (warm, cold) = warmed(super::TEMPLATE);
+    assert_eq!(warm, 0);
+    let asked = super::TEMPLATE.replace(r#"WarmTables: "false""#, r#"WarmTables: "true""#);
+    assert_eq!(warmed(&asked), (cold, 0));
+}
+
+#[test]
 fn tables_outlive_their_stack_in_production_alone() {
     for (stage, protected, kept, replaced) in [
         ("dev", "false", "Delete", "Delete"),
