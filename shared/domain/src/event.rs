@@ -1,36 +1,12 @@
 //! Events: facts that a command or a consumer produced, or that a source system handed in.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::{Uuid, Version};
 
-use crate::{EventId, Time, Trace};
+use crate::{EventId, Time};
 
-/// An event, as it is stored in the outbox and told to consumers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// Its own id, never the aggregate's: one order has many events.
-    pub event_id: EventId,
-    /// What happened, such as `EntitlementGranted`.
-    pub event_type: String,
-    /// The kind of thing it happened to.
-    pub aggregate_type: String,
-    /// The thing it happened to.
-    pub aggregate_id: String,
-    /// The aggregate's version after it; a source system's events have none.
-    pub version: Option<u64>,
-    /// When it happened.
-    pub occurred_at: Time,
-    /// When it was committed here; the same on every delivery, so that what is derived from it is the same too.
-    pub recorded_at: Time,
-    /// The caller's subject, for the audit trail.
-    pub actor: Option<String>,
-    /// W3C trace context of the request that caused it.
-    pub traceparent: Option<Trace>,
-    /// The type's own fields.
-    pub payload: Value,
-}
+pub use belfry_core::{Event, OutboxStatus};
 
 /// What a decision may not make for itself: the time and an id. A new one for every attempt.
 #[derive(Debug, Clone, Copy)]
@@ -80,40 +56,6 @@ pub struct OutboxRepublished {
     pub republished_event_id: EventId,
     /// Where its entry stood before.
     pub status_before: OutboxStatus,
-}
-
-/// Where an outbox entry stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum OutboxStatus {
-    /// Committed, not yet with every subscribed queue.
-    Pending,
-    /// A sweeper holds it.
-    InFlight,
-    /// Every subscribed queue acknowledged it.
-    Published,
-    /// Given up on; an operator's case.
-    Failed,
-}
-
-impl OutboxStatus {
-    /// The status of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Pending, Self::InFlight, Self::Published, Self::Failed]
-            .into_iter()
-            .find(|status| status.as_str() == name)
-    }
-
-    /// The name as it is stored and shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "PENDING",
-            Self::InFlight => "IN_FLIGHT",
-            Self::Published => "PUBLISHED",
-            Self::Failed => "FAILED",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,82 +3,29 @@
 //! Each kind is a type of its own, made by its parser alone, so that a user id cannot stand where a unit is
 //! wanted and nothing invisible (control, space, zero-width, bidirectional) reaches a key or a log.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
-use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// The most characters that an identifier may have.
-pub const LONGEST: usize = 128;
+pub use belfry_core::EventId;
+pub use belfry_core::id::{LONGEST, NotAnId, compose};
 
-/// The text cannot be an identifier.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("must be 1 to 128 visible characters")]
-pub struct NotAnId;
-
-fn parse(text: String) -> Result<String, NotAnId> {
-    let visible =
-        |c: char| !matches!(c.general_category_group(), GeneralCategoryGroup::Other | GeneralCategoryGroup::Separator);
-    let length = text.chars().count();
-    if (1..=LONGEST).contains(&length) && text.chars().all(visible) { Ok(text) } else { Err(NotAnId) }
-}
-
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
-        #[serde(into = "String", try_from = "String")]
-        pub struct $name(String);
-
-        impl $name {
-            /// Takes 1 to 128 visible characters, as they are.
-            pub fn parse(text: impl Into<String>) -> Result<Self, NotAnId> {
-                parse(text.into()).map(Self)
-            }
-
-            /// The identifier as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = NotAnId;
-
-            fn try_from(text: String) -> Result<Self, NotAnId> {
-                Self::parse(text)
-            }
-        }
-    )+};
-}
-
-ids! {
+belfry_core::ids! {
     /// A person, within one audience.
+    #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
     UserId,
     /// What is sold or granted.
+    #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
     StockKeepingUnit,
     /// The purchase (or other cause) that a grant or revoke refers to.
+    #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
     PurchaseId,
-    /// An event: a UUID v7 of ours, or the id that a source system gave it.
-    EventId,
     /// What a source calls the type of its event, or the kind or the id of what it happened to.
+    #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
     SourceName,
     /// A restaurant.
+    #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
     RestaurantId,
     /// An agency.
+    #[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minLength" = 1, "maxLength" = LONGEST)))]
     AgencyId,
 }
 
@@ -130,33 +77,6 @@ impl TryFrom<String> for Line {
     }
 }
 
-/// Joins parts into one key with `#` between them.
-///
-/// `#` and `%` inside a part are escaped, so different lists of parts never give the same key: no choice of
-/// ids reaches another user's data.
-pub fn compose(parts: &[&str]) -> String {
-    let mut key = String::with_capacity(parts.iter().map(|part| part.len() + 1).sum());
-    for (index, part) in parts.iter().enumerate() {
-        if index > 0 {
-            key.push('#');
-        }
-        for c in part.chars() {
-            match c {
-                '#' => key.push_str("%23"),
-                '%' => key.push_str("%25"),
-                other => key.push(other),
-            }
-        }
-    }
-    key
-}
-
-impl From<uuid::Uuid> for EventId {
-    fn from(id: uuid::Uuid) -> Self {
-        Self(id.to_string())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,17 +93,6 @@ mod tests {
         let too_long = "x".repeat(129);
         for text in ["", " ", "a b", "a\n", "a\u{0}", "a\u{200b}b", "a\u{202e}b", "\u{feff}", too_long.as_str()] {
             assert_eq!(UserId::parse(text), Err(NotAnId), "{text:?}");
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn different_parts_never_compose_to_the_same_key(
-            left in proptest::collection::vec("[a#%2 3]{0,4}", 1..4),
-            right in proptest::collection::vec("[a#%2 3]{0,4}", 1..4),
-        ) {
-            let key = |parts: &[String]| compose(&parts.iter().map(String::as_str).collect::<Vec<_>>());
-            proptest::prop_assert_eq!(left == right, key(&left) == key(&right));
         }
     }
 

@@ -3,7 +3,7 @@
 //! People choose their webhooks. Without a list of hosts they could have us post to what only we can reach, Lambda's own
 //! runtime API on the loopback among it; so both the door and whoever sends ask [`WebhookHosts`].
 
-use std::net::IpAddr;
+pub use belfry_core::endpoint::{is_loopback, scheme_and_host};
 
 use crate::recipient::WebhookUrl;
 
@@ -45,31 +45,6 @@ pub(crate) fn host(url: &str) -> Option<String> {
     let (scheme, host) = scheme_and_host(url)?;
     let is_safe = scheme == "https" || scheme == "http" && is_loopback(host);
     is_safe.then(|| host.to_ascii_lowercase())
-}
-
-/// Scheme and host of a URL.
-///
-/// It takes only what every parser of URLs reads in the same way: between the scheme and the path a host and at most a
-/// port, no user, no escapes and no backslashes.
-pub fn scheme_and_host(url: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (authority, None),
-    };
-    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok() && port.bytes().all(|b| b.is_ascii_digit()));
-    let is_host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).map_or_else(
-        || !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-')),
-        |address| address.parse::<std::net::Ipv6Addr>().is_ok(),
-    );
-    (is_port && is_host).then_some((scheme, host))
-}
-
-/// Whether a URL's host is this machine.
-pub fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

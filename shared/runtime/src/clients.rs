@@ -24,7 +24,7 @@ use crate::sam_local::{NOWHERE, is_local, must_be_local};
 use crate::settings::{BadSetting, Settings};
 
 /// The roots of Amazon Trust Services: every AWS endpoint has a certificate below one of them.
-const AMAZON_ROOTS: &str = include_str!("../roots/amazon.pem");
+const AMAZON_ROOTS: &str = include_str!("../../belfry-aws/roots/amazon.pem");
 
 /// What every function needs an endpoint for in a container of `sam local`.
 const NEEDED: [&str; 3] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_SECRETS_MANAGER"];

@@ -3,9 +3,8 @@
 //! There, nothing may be sent to AWS or to a provider. Every endpoint must be set, and name this machine or a private network;
 //! a function that misses one refuses to start.
 
-use std::net::IpAddr;
-
-use domain::webhook::{is_loopback, scheme_and_host};
+pub(crate) use belfry_core::endpoint::is_local;
+pub use belfry_core::endpoint::is_local_host;
 
 use crate::settings::{BadSetting, Settings};
 
@@ -14,9 +13,6 @@ pub(crate) const AWS_SAM_LOCAL: &str = "AWS_SAM_LOCAL";
 
 /// Where an AWS client ends up that has no endpoint of its own: at a port of the container that nobody listens on.
 pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
-
-/// What Docker calls the machine that a container runs on.
-const HOST: &str = "host.docker.internal";
 
 impl Settings {
     /// Whether the function runs in a container of `sam local`.
@@ -32,21 +28,6 @@ impl Settings {
         }
         Ok(url)
     }
-}
-
-/// Whether a URL names this machine or a private network.
-pub(crate) fn is_local(url: &str) -> bool {
-    scheme_and_host(url).is_some_and(|(_, host)| is_local_host(host))
-}
-
-/// Whether a host is this machine, the machine of this container, or an address of a private network.
-pub fn is_local_host(host: &str) -> bool {
-    let is_private = match host.trim_start_matches('[').trim_end_matches(']').parse() {
-        Ok(IpAddr::V4(address)) => address.is_private(),
-        Ok(IpAddr::V6(address)) => address.is_unique_local(),
-        Err(_) => false,
-    };
-    is_private || is_loopback(host) || host.eq_ignore_ascii_case(HOST)
 }
 
 /// Refuses an endpoint that is not set or not local.
@@ -65,38 +46,6 @@ mod tests {
 
     fn settings(values: &[(&str, &str)]) -> Settings {
         values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
-
-    #[test]
-    fn only_this_machine_and_private_networks_are_local() {
-        for local in [
-            "http://127.0.0.1:8000",
-            "http://localhost:8000",
-            "http://[::1]:8000/",
-            "http://host.docker.internal:8000/slack",
-            "http://172.17.0.1:8000",
-            "https://10.1.2.3",
-            "http://192.168.0.2",
-            "http://[fd00::1]:8000",
-        ] {
-            assert!(is_local(local), "{local}");
-        }
-        for elsewhere in [
-            "https://dynamodb.us-east-1.amazonaws.com",
-            "https://api.stripe.com",
-            "http://127.0.0.1.example.com",
-            "http://127.0.0.1@example.com",
-            "http://example.com#@127.0.0.1",
-            "http://host.docker.internal.example.com",
-            "http://172.32.0.1",
-            "http://0.0.0.0:8000",
-            "http://169.254.169.254/latest/meta-data",
-            "http://[::ffff:8.8.8.8]",
-            "127.0.0.1:8000",
-            "",
-        ] {
-            assert!(!is_local(elsewhere), "{elsewhere}");
-        }
     }
 
     #[test]

@@ -1,0 +1,9 @@
+//! Dead letters: recording, listing and redriving the messages that consumers gave up on.
+
+mod list;
+mod record;
+mod redrive;
+
+pub use list::Order;
+pub use record::{RecordDeadLetter, Recorder, recorder};
+pub use redrive::{Redriver, redriver};

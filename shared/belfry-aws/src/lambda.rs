@@ -1,0 +1,120 @@
+//! The main function of a Lambda.
+
+use std::convert::Infallible;
+
+use aws_types::SdkConfig;
+use belfry_core::{Settings, Table};
+use lambda_runtime::{Diagnostic, LambdaEvent};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::config::Config;
+use crate::{Belfry, Builder, Metrics, clients, log};
+
+/// What a function has when it starts: its settings, AWS clients and metrics. All mistakes in the settings are reported
+/// together before the first event.
+#[derive(Debug)]
+pub struct Start {
+    /// The settings. The application reads its own from here.
+    pub settings: Settings,
+    /// The configuration of AWS clients.
+    pub aws: SdkConfig,
+    /// Where metrics go.
+    pub metrics: Metrics,
+    dynamodb: aws_sdk_dynamodb::Client,
+    sqs: aws_sdk_sqs::Client,
+}
+
+impl Start {
+    /// From the environment of the process.
+    pub fn from_env() -> Self {
+        let mut settings = Settings::from_env();
+        log::json(&mut settings, "info", std::io::stdout);
+        let aws = clients::aws(&mut settings);
+        let metrics = Metrics::read(&settings);
+        let (dynamodb, sqs) = (clients::dynamodb(&aws), aws_sdk_sqs::Client::new(&aws));
+        Self { settings, aws, metrics, dynamodb, sqs }
+    }
+
+    /// From given parts, for hosts that run functions in their own process.
+    pub fn with(
+        settings: Settings,
+        aws: SdkConfig,
+        dynamodb: aws_sdk_dynamodb::Client,
+        sqs: aws_sdk_sqs::Client,
+        metrics: Metrics,
+    ) -> Self {
+        Self { settings, aws, metrics, dynamodb, sqs }
+    }
+
+    /// Reads the kernel's settings, and reports each of these tables that has no name.
+    pub fn config(&mut self, tables: impl IntoIterator<Item = Table>) -> Config {
+        let config = Config::read(&mut self.settings);
+        config.require_tables(&mut self.settings, tables);
+        config
+    }
+
+    /// Builds the kernel with the function's clients and metrics.
+    pub fn build(&self, builder: Builder) -> Belfry {
+        builder.metrics(self.metrics.clone()).build(self.dynamodb.clone(), self.sqs.clone())
+    }
+
+    /// The DynamoDB client.
+    pub fn dynamodb(&self) -> &aws_sdk_dynamodb::Client {
+        &self.dynamodb
+    }
+
+    /// The SQS client.
+    pub fn sqs(&self) -> &aws_sdk_sqs::Client {
+        &self.sqs
+    }
+
+    /// Reports all mistakes in the settings.
+    pub fn finish(self) -> Result<(), belfry_core::BadSettings> {
+        self.settings.finish()
+    }
+}
+
+/// A function that answers events.
+pub trait Function<E, R>: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> {}
+
+impl<S, E, R> Function<E, R> for S where S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> {}
+
+/// Runs a function that answers events, such as a consumer, the relay or a sweeper. Use it as the whole of `main`:
+///
+/// ```no_run
+/// # use belfry_aws::{Config, Effect, Belfry, Delivery, Event, consumer, lambda, tables};
+/// fn main() -> Result<(), lambda::Error> {
+///     lambda::run(|start| {
+///         let config = start.config(tables::OF_CONSUMERS);
+///         let belfry = start.build(Belfry::builder(config));
+///         consumer(&belfry, "reminders", async |delivery: Delivery<Event>| Ok(Effect::commit(delivery.commit())))
+///     })
+/// }
+/// ```
+///
+/// # Errors
+/// If a setting is missing or wrong; the error names all of them.
+pub fn run<S, E, R>(build: impl FnOnce(&mut Start) -> S) -> Result<(), Error>
+where
+    S: tower::Service<LambdaEvent<E>, Response = R>,
+    S::Future: Send,
+    S::Error: Into<Diagnostic> + std::fmt::Debug,
+    E: DeserializeOwned,
+    R: Serialize,
+{
+    block_on(async {
+        let mut start = Start::from_env();
+        let function = build(&mut start);
+        start.finish()?;
+        lambda_runtime::run(function).await
+    })
+}
+
+/// Why a function ended.
+pub type Error = lambda_runtime::Error;
+
+/// Runs a future on a runtime of one thread: a Lambda environment handles one event at a time.
+pub fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(future)
+}
