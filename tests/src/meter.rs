@@ -14,6 +14,8 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::clients;
+
 /// SQS bills every 64 KiB of a request as one.
 const BYTES_OF_A_REQUEST: usize = 64 * 1024;
 
@@ -62,7 +64,7 @@ impl Meter {
     pub async fn start(target: &str) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let client = reqwest::Client::new();
+        let client = clients::http();
         let shared = Arc::new(Shared { target: target.to_owned(), client, units: Mutex::default() });
         let router = Router::new().fallback(pass).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, router).await });

@@ -12,6 +12,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
+use crate::clients;
+
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -104,7 +106,7 @@ impl Proxy {
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let shared = Arc::new(Shared {
             target: target.to_owned(),
-            client: reqwest::Client::new(),
+            client: clients::http(),
             state: Mutex::default(),
             held: Semaphore::new(0),
         });

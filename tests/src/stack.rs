@@ -1,14 +1,15 @@
 //! One stack: engines, host, ports and names of its own. Everything else goes over HTTP.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
 use local::{Door, Endpoints, Host, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
+use crate::clients;
 use crate::engines::Engines;
 use crate::proxy::Proxy;
 
@@ -19,7 +20,7 @@ pub struct Stack {
     _denials: Denials,
     client: reqwest::Client,
     /// A client costs more than what it is asked for.
-    sqs: OnceCell<aws_sdk_sqs::Client>,
+    sqs: OnceLock<aws_sdk_sqs::Client>,
     outside: Option<Outside>,
     /// The second engine, where the tests run on it.
     _second: Option<Engines>,
@@ -95,8 +96,8 @@ impl Stack {
         let options = Options { endpoints, ..options };
         let host = Host::start(Options { port: 0, ..options }).await.expect("the host starts");
         let denials = Denials(host.door().clone());
-        let client = reqwest::Client::new();
-        Self { host, _denials: denials, client, sqs: OnceCell::new(), outside: None, _second: second }
+        let client = clients::http();
+        Self { host, _denials: denials, client, sqs: OnceLock::new(), outside: None, _second: second }
     }
 
     /// Starts a stack with proxies between the functions and the engines.
@@ -137,13 +138,7 @@ impl Stack {
 
     /// A DynamoDB client for looking behind the scenes.
     pub async fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
-        let config = aws_config::defaults(aws_config::BehaviorVersion::latest())
-            .region(aws_config::Region::from_static("us-east-1"))
-            .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test"))
-            .endpoint_url(&self.host.endpoints().dynamodb)
-            .load()
-            .await;
-        aws_sdk_dynamodb::Client::new(&config)
+        clients::dynamodb("test", &self.host.endpoints().dynamodb)
     }
 
     /// How many items a table holds.
@@ -169,16 +164,7 @@ impl Stack {
 
     /// An SQS client for looking behind the scenes.
     pub async fn sqs(&self) -> aws_sdk_sqs::Client {
-        let made = self.sqs.get_or_init(async || {
-            let config = aws_config::defaults(aws_config::BehaviorVersion::latest())
-                .region(aws_config::Region::from_static("us-east-1"))
-                .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test"))
-                .endpoint_url(&self.host.endpoints().sqs)
-                .load()
-                .await;
-            aws_sdk_sqs::Client::new(&config)
-        });
-        made.await.clone()
+        self.sqs.get_or_init(|| clients::sqs("test", &self.host.endpoints().sqs)).clone()
     }
 
     /// The client that everything over HTTP goes through.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::json;
+use tests::clients;
 use tests::soak::{Options, Soak};
 
 fn options(seed: u64, lasting: Duration, most_steps: Option<usize>) -> Options {
@@ -82,7 +83,7 @@ impl Spoiler {
     /// Asks a provider behind everybody's back.
     async fn provider(&self, path: &str, form: Option<&[(&str, &str)]>) {
         let (_, url) = self.soak.behind_the_scenes();
-        let request = reqwest::Client::new().post(format!("{url}{path}")).bearer_auth("sk");
+        let request = clients::http().post(format!("{url}{path}")).bearer_auth("sk");
         let request = match form {
             None => request.json(&json!({"text": "Nobody asked for this."})),
             Some(fields) => {

@@ -8,6 +8,7 @@ use super::Cost;
 use super::metered::Metered;
 use super::orders::stock;
 use crate::by_hand::event;
+use crate::clients;
 
 /// The line that the mapping of the order's queue begins with.
 const ORDER_MAPPING: &str = "{ Queue: !GetAtt OrderQueue.Arn";
@@ -40,7 +41,7 @@ pub async fn measure() -> Vec<Cost> {
 impl Metered {
     /// Hands every message of the order's queue to its function, one by one.
     async fn poll(&self) {
-        let sqs = self.sqs_as(ORDER).await;
+        let sqs = clients::sqs(ORDER, self.sqs_url());
         let url = self.stack.queue_url("order").await;
         loop {
             let asked = sqs.receive_message().queue_url(&url).message_attribute_names("All");
@@ -60,17 +61,5 @@ impl Metered {
             }
             self.stack.idle().await;
         }
-    }
-
-    /// A client that signs as a function does.
-    async fn sqs_as(&self, function: &str) -> aws_sdk_sqs::Client {
-        let credentials = aws_sdk_sqs::config::Credentials::new(function, "local", None, None, "test");
-        let config = aws_config::defaults(aws_config::BehaviorVersion::latest())
-            .region(aws_config::Region::from_static("us-east-1"))
-            .credentials_provider(credentials)
-            .endpoint_url(self.sqs_url())
-            .load()
-            .await;
-        aws_sdk_sqs::Client::new(&config)
     }
 }

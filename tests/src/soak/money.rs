@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Soak;
 use super::audit::all;
+use crate::clients;
 
 /// What the provider has of one order.
 #[derive(Debug, Default)]
@@ -81,7 +82,7 @@ impl Soak {
 
     /// Everything of a list of the provider's.
     async fn books(&self, path: &str) -> Vec<Value> {
-        let client = reqwest::Client::new();
+        let client = clients::http();
         let mut entries: Vec<Value> = Vec::new();
         loop {
             let after = entries.last().and_then(|entry| entry["id"].as_str());

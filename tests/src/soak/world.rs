@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::RwLock;
 
-use crate::Proxy;
+use crate::{Proxy, clients};
 
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -114,7 +114,7 @@ impl World {
         let environment = local::providers_at(proxy.url()).into_iter().chain(settings).collect();
         let path = std::env::temp_dir().join(format!("belfry-soak-{}-{seed}.yaml", std::process::id()));
         std::fs::write(&path, template()).expect("a template");
-        let client = reqwest::Client::builder().pool_max_idle_per_host(0).timeout(Duration::from_secs(30));
+        let client = clients::http_builder().pool_max_idle_per_host(0).timeout(Duration::from_secs(30));
         Self {
             dynamodb,
             sqs,
@@ -230,24 +230,12 @@ impl World {
 
     /// A client for the engine, past the proxy.
     pub fn engine_client(&self) -> aws_sdk_dynamodb::Client {
-        let credentials = aws_sdk_dynamodb::config::Credentials::new("soak", "soak", None, None, "soak");
-        let config = aws_sdk_dynamodb::Config::builder()
-            .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::latest())
-            .region(aws_sdk_dynamodb::config::Region::from_static("us-east-1"))
-            .credentials_provider(credentials)
-            .endpoint_url(self.engine.dynamodb_url());
-        aws_sdk_dynamodb::Client::from_conf(config.build())
+        clients::dynamodb("soak", self.engine.dynamodb_url())
     }
 
     /// A client for the queues, past the proxy.
     pub fn queue_client(&self) -> aws_sdk_sqs::Client {
-        let credentials = aws_sdk_sqs::config::Credentials::new("soak", "soak", None, None, "soak");
-        let config = aws_sdk_sqs::Config::builder()
-            .behavior_version(aws_sdk_sqs::config::BehaviorVersion::latest())
-            .region(aws_sdk_sqs::config::Region::from_static("us-east-1"))
-            .credentials_provider(credentials)
-            .endpoint_url(self.engine.sqs_url());
-        aws_sdk_sqs::Client::from_conf(config.build())
+        clients::sqs("soak", self.engine.sqs_url())
     }
 
     /// The tables, past the proxy.

@@ -14,7 +14,7 @@ use engine::{Engine, Ports};
 use local::{Containers, Endpoints, Host, HostError, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Stack, announcement};
+use tests::{Stack, announcement, clients};
 use tokio::net::TcpListener;
 
 use crate::live;
@@ -156,7 +156,7 @@ async fn invoke(State(lambda): State<StartLambda>, Path(function): Path<String>,
         return ([("x-amz-function-error", "Unhandled")], Json(error)).into_response();
     }
     let body = json!({"function": function, "event": event});
-    let answer = reqwest::Client::new().post(format!("{}/local/invoke", lambda.functions)).json(&body).send().await;
+    let answer = clients::http().post(format!("{}/local/invoke", lambda.functions)).json(&body).send().await;
     let answer: Value = answer.expect("the functions' host").json().await.expect("JSON");
     match answer.get("response") {
         Some(response) => Json(response).into_response(),

@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use tests::{Answer, Stack};
+use tests::{Answer, Stack, clients};
 
 fn is_opaque(answer: &Answer) {
     let text = answer.text.to_lowercase();
@@ -68,7 +68,7 @@ async fn an_engine_out_of_reach_is_unavailable_with_a_time_to_come_back() {
 #[tokio::test]
 async fn every_answer_carries_a_request_id_of_its_own() {
     let stack = Stack::start().await;
-    let client = reqwest::Client::new();
+    let client = clients::http();
     let mut seen = std::collections::BTreeSet::new();
     for path in ["/health", "/v1/inbox", "/nothing", "/openapi.json"] {
         let response = client.get(format!("{}{path}", stack.url())).send().await.expect("an answer");

@@ -12,7 +12,7 @@ use local::Options;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sockets::{Pushed, Sockets};
-use tests::{Caller, Fault, Stack};
+use tests::{Caller, Fault, Stack, clients};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
@@ -50,20 +50,12 @@ pub async fn told(socket: &mut Socket) -> Option<String> {
     }
 }
 
-async fn aws() -> aws_config::SdkConfig {
-    aws_config::defaults(aws_config::BehaviorVersion::latest())
-        .region(aws_config::Region::from_static("us-east-1"))
-        .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test"))
-        .load()
-        .await
-}
-
 /// What a function pushes with.
 pub async fn sockets(stack: &Stack) -> Sockets {
     let settings =
         [("BELFRY_CONNECTIONS_TABLE", "belfry-local-connections"), ("BELFRY_LIVE_ENDPOINT_URL", stack.url())];
     let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Sockets::new(&settings, ledger::Ledger::new(stack.dynamodb().await), &aws().await).expect("its settings")
+    Sockets::new(&settings, ledger::Ledger::new(stack.dynamodb().await), &clients::aws("test")).expect("its settings")
 }
 
 async fn push(stack: &Stack, user_id: &str, message: &Value) -> Pushed {
@@ -71,7 +63,7 @@ async fn push(stack: &Stack, user_id: &str, message: &Value) -> Pushed {
 }
 
 async fn management(stack: &Stack) -> aws_sdk_apigatewaymanagement::Client {
-    let config = aws_sdk_apigatewaymanagement::config::Builder::from(&aws().await).endpoint_url(stack.url());
+    let config = aws_sdk_apigatewaymanagement::config::Builder::from(&clients::aws("test")).endpoint_url(stack.url());
     aws_sdk_apigatewaymanagement::Client::from_conf(config.build())
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use tests::{Fault, Stack};
+use tests::{Fault, Stack, clients};
 
 #[tokio::test]
 async fn poison_in_a_queue_holds_nobody_else_up() {
@@ -27,7 +27,7 @@ async fn providers_answer_in_their_own_shape_keep_what_they_got_and_fail_when_to
     let stack = Stack::start().await;
     let endpoints = stack.call(Method::GET, "/local/endpoints", None).await.json();
     let hook = format!("{}/services/T/B/s", endpoints["providers"].as_str().expect("a URL"));
-    let client = reqwest::Client::new();
+    let client = clients::http();
     let post = async || client.post(&hook).json(&json!({"text": "hello"})).send().await.expect("an answer").status();
 
     let fault = json!({"target": "SLACK", "mode": "unavailable", "times": 1});

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use local::Options;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::Stack;
+use tests::{Stack, clients};
 
 use crate::sends::{customer, hasty, open_letters, send};
 
@@ -166,7 +166,7 @@ async fn an_api_without_its_secret_answers_unavailable_and_serves_the_rest() {
     let stack = Stack::with(another_secret("UnsubscribeSecret", "FcmSecret")).await;
     for method in [Method::GET, Method::POST] {
         let url = format!("{}{}", stack.url(), link(&"1".repeat(32)));
-        let answer = reqwest::Client::new().request(method, url).send().await.expect("an answer");
+        let answer = clients::http().request(method, url).send().await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(answer.headers().contains_key("retry-after"));
         assert_eq!(answer.json::<Value>().await.expect("JSON")["code"], "UNAVAILABLE");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use local::Options;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Fault, SENDS_MAPPING, Stack, announcement, template_without};
+use tests::{Fault, SENDS_MAPPING, Stack, announcement, clients, template_without};
 
 /// Settings under which a retry is due at once.
 pub fn hasty(more: &[(&str, &str)]) -> Options {
@@ -281,7 +281,7 @@ async fn a_mail_program_unsubscribes_with_one_click() {
     let path = link.strip_prefix(stack.url()).expect("a link of this API").to_owned();
     // As RFC 8058 has it: a form, and nothing that says who asks.
     let click = |path: String| {
-        let request = reqwest::Client::new().post(format!("{}{path}", stack.url()));
+        let request = clients::http().post(format!("{}{path}", stack.url()));
         let request = request.header("content-type", "application/x-www-form-urlencoded");
         async { request.body("List-Unsubscribe=One-Click").send().await.expect("an answer").status() }
     };

@@ -2,13 +2,13 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use tests::Stack;
+use tests::{Stack, clients};
 
 #[tokio::test]
 async fn without_a_good_token_nobody_gets_in() {
     let stack = Stack::start().await;
     let inbox = format!("{}/v1/inbox", stack.url());
-    let client = reqwest::Client::new();
+    let client = clients::http();
     let run_out = json!({"sub": "u", "user_type": "CUSTOMER", "expires_in": -1});
     let run_out = stack.token(run_out).await;
     let other = Stack::start().await;

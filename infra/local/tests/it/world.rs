@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::{Engine, Ports};
 use providers::Providers;
 use serde_json::{Value, json};
-use tests::{Fault, Proxy};
+use tests::{Fault, Proxy, clients};
 
 use crate::belfry::{Belfry, call, token};
 
@@ -71,7 +71,7 @@ impl World {
         let settings = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = local::providers_at(providers_proxy.url()).into_iter().chain(settings).collect();
         let template = template.to_owned();
-        let client = reqwest::Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE * 2);
+        let client = clients::http_builder().pool_max_idle_per_host(0).timeout(PATIENCE * 2);
         let client = client.build().expect("a client");
         Self { cell, client, dynamodb, sqs, providers_proxy, providers, engine, template, environment }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use channels::{Outgoing, Provider, email::Smtp};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::{Value, json};

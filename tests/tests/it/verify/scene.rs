@@ -3,7 +3,7 @@
 use local::Options;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tests::{Caller, Stack, announcement};
+use tests::{Caller, Stack, announcement, clients};
 
 /// Retries come at once.
 pub fn hasty() -> Options {
@@ -13,13 +13,7 @@ pub fn hasty() -> Options {
 
 /// A client for the engine that answers there.
 pub fn client(url: &str) -> aws_sdk_dynamodb::Client {
-    let credentials = aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test");
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::latest())
-        .region(aws_sdk_dynamodb::config::Region::from_static("us-east-1"))
-        .credentials_provider(credentials)
-        .endpoint_url(url);
-    aws_sdk_dynamodb::Client::from_conf(config.build())
+    clients::dynamodb("test", url)
 }
 
 async fn done(caller: &Caller, path: &str, key: &str, body: &Value, status: StatusCode) -> Value {
