@@ -49,7 +49,7 @@ impl Contender {
         let ours = || binaries().get("api").expect("the functions are built").clone();
         let mut program = match self {
             Self::Belfry => Program::new(&ours(), environment),
-            Self::Bare => Program::new(&put("limit/bare"), environment),
+            Self::Bare => Program::new(&put("peers/bare/release/bare"), environment),
             Self::Python => Program::new(&put("peers/python/bin/python"), environment),
             Self::TypeScript => Program::new(&put("peers/typescript/node"), environment),
         };
