@@ -37,11 +37,11 @@ ci:
 
 # the whole way: POST to inbox and provider, events per second of each stage, and with ten times the data
 flow *arguments:
-    cargo run --profile measured -p tests --bin flow -- {{ arguments }}
+    cargo run --profile measured -p tools --bin flow -- {{ arguments }}
 
 # every call of every use case broken in five ways, on the release binaries
 breakage *arguments:
-    cargo run -p tests --bin breakage -- {{ arguments }}
+    cargo run -p tools --bin breakage -- {{ arguments }}
 
 # the black-box tests on another implementation of DynamoDB and SQS
 second-engine *arguments:
@@ -49,11 +49,11 @@ second-engine *arguments:
 
 # random commands, faults and kills, then an audit; `just soak --seconds 1800 --seed 7`
 soak *arguments:
-    cargo run -p tests --bin soak -- {{ arguments }}
+    cargo run -p tools --bin soak -- {{ arguments }}
 
 # size, start and memory of each function's release binary
 cold-start *arguments:
-    cargo run -p tests --bin cold-start -- {{ arguments }}
+    cargo run -p tools --bin cold-start -- {{ arguments }}
 
 # Belfry's command against a bare handler and Powertools for AWS Lambda; `just peers --quick` to see that it works
 peers *arguments:
@@ -61,7 +61,7 @@ peers *arguments:
 
 # what each use case costs, in units and dollars per million
 cost *arguments:
-    cargo run -p tests --bin cost -- {{ arguments }}
+    cargo run -p tools --bin cost -- {{ arguments }}
 
 # every function as it is deployed
 release:

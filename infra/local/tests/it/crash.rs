@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
+use harness::Fault;
 use serde_json::json;
-use tests::Fault;
 
 use crate::belfry::Belfry;
 use crate::world::{STREAM_OFF, World, template};

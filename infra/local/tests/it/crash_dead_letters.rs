@@ -1,8 +1,8 @@
 //! A host that dies at a call on the way of a dead letter, before the call or after it: what is given up on is kept
 //! once, and what is redriven has its effect once.
 
+use harness::Fault;
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::announced::{IMPATIENT, killed_at, one_each};
 use crate::belfry::{Belfry, call};

@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use harness::Fault;
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::announced::{IMPATIENT, SHORT, killed_at};
 use crate::belfry::{Belfry, call};

@@ -2,7 +2,7 @@
 //! everybody is told once, through each channel once.
 
 use futures_util::StreamExt;
-use tests::Fault;
+use harness::Fault;
 
 use crate::staff::{CHANNELS, FAN_OUT_ALONE, NOTHING_SENT, SOON, user_id};
 use crate::world::World;

@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
+use harness::Fault;
 use providers::{Mode, Outcome, Target};
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::announced::killed_at;
 use crate::belfry::{Belfry, call, token};

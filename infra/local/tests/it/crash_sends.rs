@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use harness::Fault;
 use providers::Target;
-use tests::Fault;
 
 use crate::staff::{BOTH_COME_BACK, CHANNELS, SHORT_LEASE, SOON, Stored, address, user_id};
 use crate::world::{PATIENCE, World, template};

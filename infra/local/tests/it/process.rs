@@ -2,8 +2,8 @@
 
 use std::net::TcpListener;
 
+use harness::clients;
 use serde_json::json;
-use tests::clients;
 
 use crate::belfry::{Belfry, Environment, call, command, token};
 use crate::world::template;

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use harness::Fault;
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::belfry::{Belfry, call};
 use crate::staff::{BOTH_COME_BACK, CHANNELS, SOON};

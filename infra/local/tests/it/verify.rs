@@ -1,8 +1,8 @@
 //! `belfry verify` as a person runs it: what it prints, where it looks, and what its exit code says.
 
 use axum::http::HeaderMap;
+use harness::clients;
 use serde_json::{Value, json};
-use tests::clients;
 
 use crate::belfry::{Belfry, Environment, call, command};
 

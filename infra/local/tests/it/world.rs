@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use engine::{Engine, Ports};
+use harness::{Fault, Proxy, clients};
 use providers::Providers;
 use serde_json::{Value, json};
-use tests::{Fault, Proxy, clients};
 
 use crate::belfry::{Belfry, call, token};
 
