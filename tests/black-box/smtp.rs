@@ -1,49 +1,13 @@
-//! Mail over SMTP, from the event to a real mail server.
-
-use std::process::Stdio;
+//! Mail over SMTP, from the event to the mail server.
 
 use harness::Stack;
+use harness::mail::{MailOptions, MailServer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
 
 use crate::sends::{announce, customer, hasty, open_letters, outcomes, send};
 
-/// aiosmtpd, which prints each mail that it took and ends with the test.
-struct MailServer {
-    url: String,
-    printed: Lines<BufReader<ChildStdout>>,
-    process: Child,
-}
-
-impl MailServer {
-    async fn start() -> Self {
-        Self::start_with(&[]).await
-    }
-
-    async fn start_with(arguments: &[&str]) -> Self {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let mut process = Command::new(format!("{root}/scripts/smtp-server"))
-            .arg(format!("{root}/shared/channels/tests/relay.py"))
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the mail server starts");
-        let mut printed = BufReader::new(process.stdout.take().expect("its output")).lines();
-        let port = printed.next_line().await.expect("a line").expect("its port");
-        Self { url: format!("smtp://127.0.0.1:{port}?tls=none"), printed, process }
-    }
-
-    /// Every mail that it took.
-    async fn mails(mut self) -> Vec<Value> {
-        self.process.start_kill().expect("it runs");
-        let mut mails = Vec::new();
-        while let Some(line) = self.printed.next_line().await.expect("its output") {
-            mails.push(serde_json::from_str(&line).expect("a mail"));
-        }
-        mails
-    }
+fn url(server: &MailServer) -> String {
+    format!("smtp://127.0.0.1:{}?tls=none", server.port())
 }
 
 /// The only mail, with everything that a mail of Belfry's has.
@@ -63,7 +27,7 @@ fn is_the_mail(stack: &Stack, mails: &[Value]) {
 #[tokio::test]
 async fn a_notification_arrives_as_a_mail_with_both_parts_and_both_headers() {
     let server = MailServer::start().await;
-    let settings = [("BELFRY_EMAIL_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", server.url.as_str())];
+    let settings = [("BELFRY_EMAIL_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", &*url(&server))];
     let stack = Stack::with(hasty(&[&settings[..], &PATIENT].concat())).await;
     customer(&stack).await;
     announce(&stack, "e", &["EMAIL"]).await;
@@ -71,13 +35,14 @@ async fn a_notification_arrives_as_a_mail_with_both_parts_and_both_headers() {
     stack.idle().await;
     assert_eq!(send(&stack, "EMAIL").await["status"], "SENT");
     assert!(stack.sent("EMAIL").await.is_empty(), "SES is not asked");
-    is_the_mail(&stack, &server.mails().await);
+    is_the_mail(&stack, &server.stop().await);
 }
 
 #[tokio::test]
 async fn a_mail_server_knows_belfry_by_its_secret() {
-    let server = MailServer::start_with(&["--login", "belfry", "rotated"]).await;
-    let settings = [("BELFRY_EMAIL_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", server.url.as_str())];
+    let login = Some(("belfry".to_owned(), "rotated".to_owned()));
+    let server = MailServer::with(MailOptions { login, ..MailOptions::default() }).await;
+    let settings = [("BELFRY_EMAIL_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", &*url(&server))];
     let mut options = hasty(&[&settings[..], &PATIENT].concat());
     options.parameters.insert("SmtpSecret".to_owned(), providers::Secrets::arn("belfry-local-smtp"));
     let stack = Stack::with(options).await;
@@ -86,7 +51,7 @@ async fn a_mail_server_knows_belfry_by_its_secret() {
     customer(&stack).await;
     announce(&stack, "e", &["EMAIL"]).await;
     assert_eq!(send(&stack, "EMAIL").await["status"], "SENT");
-    let mails = server.mails().await;
+    let mails = server.stop().await;
     is_the_mail(&stack, &mails);
     assert_eq!(mails[0]["login"], "belfry");
 }
@@ -94,7 +59,7 @@ async fn a_mail_server_knows_belfry_by_its_secret() {
 #[tokio::test]
 async fn what_ses_refuses_goes_out_through_smtp_once() {
     let server = MailServer::start().await;
-    let settings = [("BELFRY_EMAIL_SECOND_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", server.url.as_str())];
+    let settings = [("BELFRY_EMAIL_SECOND_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", &*url(&server))];
     let stack = Stack::with(hasty(&[&settings[..], &PATIENT].concat())).await;
     customer(&stack).await;
     stack.fault("EMAIL", "reject", None).await;
@@ -105,13 +70,13 @@ async fn what_ses_refuses_goes_out_through_smtp_once() {
     let send = send(&stack, "EMAIL").await;
     assert_eq!((&send["status"], &send["attempt_count"]), (&json!("SENT"), &json!(1)), "{send}");
     assert!(open_letters(&stack).await.is_empty());
-    is_the_mail(&stack, &server.mails().await);
+    is_the_mail(&stack, &server.stop().await);
 }
 
 #[tokio::test]
 async fn an_outage_of_ses_is_waited_for_and_not_handed_to_smtp() {
     let server = MailServer::start().await;
-    let settings = [("BELFRY_EMAIL_SECOND_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", server.url.as_str())];
+    let settings = [("BELFRY_EMAIL_SECOND_PROVIDER", "smtp"), ("BELFRY_SMTP_URL", &*url(&server))];
     let stack = Stack::with(hasty(&[&settings[..], &PATIENT].concat())).await;
     customer(&stack).await;
     stack.fault("EMAIL", "unavailable", Some(1)).await;
@@ -120,7 +85,7 @@ async fn an_outage_of_ses_is_waited_for_and_not_handed_to_smtp() {
     announce(&stack, "f", &["EMAIL"]).await;
     let expected = ["unavailable", "accepted", "answer_dropped", "accepted"];
     assert_eq!(outcomes(&stack.sent("EMAIL").await), expected);
-    assert!(server.mails().await.is_empty(), "only what is definitely refused");
+    assert!(server.stop().await.is_empty(), "only what is definitely refused");
 }
 
 /// A mail server of Python's own takes its time on a busy machine.

@@ -5,6 +5,7 @@ pub mod by_hand;
 pub mod clients;
 mod engines;
 pub mod lambda;
+pub mod mail;
 pub mod meter;
 mod proxy;
 mod stack;
