@@ -1,4 +1,4 @@
-//! Some of the breakage matrix (`cargo run -p tools --bin breakage` has all of it), and that it can find something.
+//! Some of the breakage matrix (`cargo run --bin breakage` has all of it), and that it can find something.
 
 use futures_util::FutureExt;
 use tools::breakage::{Row, Scene, UseCase, Verdict, matrix, use_cases};

@@ -1,4 +1,4 @@
-//! Runs the breakage matrix and prints it: `cargo run -p tools --bin breakage`.
+//! Runs the breakage matrix and prints it: `cargo run --bin breakage`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! How fast events go through a whole stack on one machine: `cargo run --profile measured -p tools --bin flow`.
+//! How fast events go through a whole stack on one machine: `cargo run --profile measured --bin flow`.
 //!
 //! Three tables from one run: from `POST` to the inbox and to the provider at several rates, events per second of each
 //! stage alone, and how each grows with ten times the data.

@@ -1,4 +1,4 @@
-//! The soak: `cargo run -p tools --bin soak -- --seconds 1800 --seed 7`. Random commands, duplicates, redeliveries, poison,
+//! The soak: `cargo run --bin soak -- --seconds 1800 --seed 7`. Random commands, duplicates, redeliveries, poison,
 //! faults and kills; then everything comes to rest and is audited. It ends with 1 where anything is wrong. It says how to ask
 //! the same steps again; when each happens is never the same.
 //!
