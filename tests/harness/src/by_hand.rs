@@ -65,16 +65,7 @@ impl Stack {
 
     /// Asks DynamoDB, in its own JSON.
     pub async fn ask_dynamodb(&self, operation: &str, body: &Value) -> Value {
-        let request = self.client().post(self.dynamodb_url()).body(body.to_string());
-        let request = request
-            .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
-            .header("content-type", "application/x-amz-json-1.0")
-            .header("x-amz-date", "20260101T000000Z")
-            .header(
-                "authorization",
-                "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
-            );
-        request.send().await.expect("DynamoDB answers").json().await.expect("JSON")
+        ask_dynamodb(self.client(), self.dynamodb_url(), operation, body).await.1
     }
 }
 
@@ -98,4 +89,24 @@ pub fn event(queue: &str, messages: &[Message]) -> Value {
         })
     };
     json!({"Records": messages.iter().map(record).collect::<Vec<_>>()})
+}
+
+/// Asks the DynamoDB at this URL in its own JSON, which needs no client of the SDK's.
+pub async fn ask_dynamodb(
+    client: &reqwest::Client,
+    url: &str,
+    operation: &str,
+    body: &Value,
+) -> (reqwest::StatusCode, Value) {
+    let request = client.post(url).body(body.to_string());
+    let request = request
+        .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-date", "20260101T000000Z")
+        .header(
+            "authorization",
+            "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+        );
+    let answer = request.send().await.expect("DynamoDB answers");
+    (answer.status(), answer.json().await.expect("JSON"))
 }

@@ -115,7 +115,7 @@ impl Soak {
 
     /// The engine's tables and the payment provider, for whoever wants to see the audit fail.
     pub fn behind_the_scenes(&self) -> (aws_sdk_dynamodb::Client, &str) {
-        (self.world.engine_client(), &self.world.providers.url)
+        (self.world.engine_client(), &self.world.backends.providers_url)
     }
 
     /// The engine's queues, for whoever wants to see it come to rest too early.

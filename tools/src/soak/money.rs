@@ -87,7 +87,7 @@ impl Soak {
         loop {
             let after = entries.last().and_then(|entry| entry["id"].as_str());
             let after = after.map_or_else(String::new, |id| format!("&starting_after={id}"));
-            let url = format!("{}{path}?limit=100{after}", self.world.providers.url);
+            let url = format!("{}{path}?limit=100{after}", self.world.backends.providers_url);
             let page: Value = client
                 .get(url)
                 .bearer_auth("sk_audit")

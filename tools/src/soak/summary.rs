@@ -25,9 +25,9 @@ impl Soak {
     /// Counts what was done, and what came of it.
     pub async fn summary(&self, violations: usize) -> Summary {
         let survey = self.world.survey();
-        let charges = self.world.providers.desk.sent(Some(Target::Payment)).len();
+        let charges = self.world.backends.providers.sent(Some(Target::Payment)).len();
         let told = [Target::Email, Target::Sms, Target::Push, Target::Slack];
-        let told = told.into_iter().flat_map(|channel| self.world.providers.desk.sent(Some(channel)));
+        let told = told.into_iter().flat_map(|channel| self.world.backends.providers.sent(Some(channel)));
         let outcomes: Vec<Outcome> = told.map(|sent| sent.outcome).collect();
         let reached = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Accepted | Outcome::AnswerDropped));
         let effects = BTreeMap::from([

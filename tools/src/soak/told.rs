@@ -102,7 +102,7 @@ impl Soak {
     async fn providers_agree(&self, survey: &Survey, events: &[EventRow]) -> Vec<String> {
         let abouts: BTreeMap<&EventId, About> =
             events.iter().filter_map(|row| Some((&row.entry.event_id, About::event(row)?))).collect();
-        let got = self.world.providers.desk.sent(None);
+        let got = self.world.backends.providers.sent(None);
         let moves = self.log.lock().moves.clone();
         let graveyard = Graveyard::new(&got, &moves);
         let mut wrong = Vec::new();

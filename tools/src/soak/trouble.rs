@@ -22,12 +22,12 @@ impl Soak {
             }
             Op::Provider { target, mode, times } => {
                 let fault = ProviderFault { target: *target, mode: *mode, times: Some(*times) };
-                self.world.providers.desk.set_fault(fault);
+                self.world.backends.providers.set_fault(fault);
             }
-            Op::ForgetKeys => self.world.providers.desk.forget_idempotency_keys(),
+            Op::ForgetKeys => self.world.backends.providers.forget_idempotency_keys(),
             Op::Engine { operation, faults } => {
                 let is_queue = operation.contains("Message");
-                let proxy = if is_queue { &self.world.sqs } else { &self.world.dynamodb };
+                let proxy = if is_queue { &self.world.backends.sqs } else { &self.world.backends.dynamodb };
                 self.log.count("engine faults", faults.len() as u64);
                 proxy.break_next(operation, faults);
             }
@@ -46,9 +46,9 @@ impl Soak {
     /// Mends the providers.
     pub(super) fn mend_providers(&self) {
         for target in [Target::Email, Target::Sms, Target::Push, Target::Slack, Target::Payment] {
-            self.world.providers.desk.set_fault(ProviderFault { target, mode: Mode::Ok, times: None });
+            self.world.backends.providers.set_fault(ProviderFault { target, mode: Mode::Ok, times: None });
         }
-        self.world.providers.proxy.mend();
+        self.world.backends.providers_proxy.mend();
     }
 
     /// The tables while everything is under way: whatever is found then is there to stay.

@@ -8,16 +8,14 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Engine, Ports};
 use ledger::Ledger;
 use ledger::survey::Survey;
-use providers::Providers;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::RwLock;
 
-use harness::{Proxy, clients};
+use harness::{Backends, clients};
 
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -64,13 +62,8 @@ pub struct Host {
 /// What stays while hosts come and go.
 #[derive(Debug)]
 pub struct World {
-    /// The proxy before DynamoDB.
-    pub dynamodb: Proxy,
-    /// The proxy before SQS.
-    pub sqs: Proxy,
-    /// The providers' books.
-    pub providers: Books,
-    engine: Engine,
+    /// Engines, providers and their proxies.
+    pub backends: Backends,
     client: reqwest::Client,
     host: RwLock<Option<Host>>,
     command: Vec<OsString>,
@@ -80,47 +73,20 @@ pub struct World {
     generation: Mutex<usize>,
 }
 
-/// The providers, and where they answer.
-pub struct Books {
-    /// What they got.
-    pub desk: Providers,
-    /// Where they answer, without the proxy.
-    pub url: String,
-    /// The proxy before them.
-    pub proxy: Proxy,
-}
-
-impl std::fmt::Debug for Books {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Books").field("url", &self.url).finish_non_exhaustive()
-    }
-}
-
 /// An answer: status and body.
 pub type Answered = (u16, String);
 
 impl World {
     /// Starts everything but the host, which `command` starts with the path of its template.
     pub async fn start(command: Vec<OsString>, seed: u64, logs: Option<PathBuf>) -> Self {
-        let engine = Engine::start(Ports::default()).await.expect("engines");
-        let dynamodb = Proxy::start(engine.dynamodb_url()).await;
-        let sqs = Proxy::start(engine.sqs_url()).await;
-        let desk = Providers::new();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        tokio::spawn(desk.clone().serve(listener, std::future::pending()));
-        let proxy = Proxy::start(&url).await;
-        let endpoints = [("AWS_ENDPOINT_URL_DYNAMODB", dynamodb.url()), ("AWS_ENDPOINT_URL_SQS", sqs.url())];
-        let settings = HASTY.into_iter().chain(endpoints).map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let environment = local::providers_at(proxy.url()).into_iter().chain(settings).collect();
+        let backends = Backends::start().await;
+        let settings = HASTY.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let environment = backends.environment().into_iter().chain(settings).collect();
         let path = std::env::temp_dir().join(format!("belfry-soak-{}-{seed}.yaml", std::process::id()));
         std::fs::write(&path, template()).expect("a template");
         let client = clients::http_builder().pool_max_idle_per_host(0).timeout(Duration::from_secs(30));
         Self {
-            dynamodb,
-            sqs,
-            providers: Books { desk, url, proxy },
-            engine,
+            backends,
             client: client.build().expect("a client"),
             host: RwLock::new(None),
             command,
@@ -173,8 +139,8 @@ impl World {
 
     /// Breaks nothing any more on the way to the engines.
     pub fn mend_engines(&self) {
-        self.dynamodb.mend();
-        self.sqs.mend();
+        self.backends.dynamodb.mend();
+        self.backends.sqs.mend();
     }
 
     /// Asks the host that is there, as somebody with these claims or as nobody; nothing where no answer came.
@@ -231,12 +197,12 @@ impl World {
 
     /// A client for the engine, past the proxy.
     pub fn engine_client(&self) -> aws_sdk_dynamodb::Client {
-        clients::dynamodb("soak", self.engine.dynamodb_url())
+        clients::dynamodb("soak", self.backends.dynamodb_url())
     }
 
     /// A client for the queues, past the proxy.
     pub fn queue_client(&self) -> aws_sdk_sqs::Client {
-        clients::sqs("soak", self.engine.sqs_url())
+        clients::sqs("soak", self.backends.sqs_url())
     }
 
     /// The tables, past the proxy.
@@ -248,6 +214,6 @@ impl World {
     pub async fn stop(self) {
         drop(self.host.write().await.take());
         let _ = std::fs::remove_file(&self.template);
-        self.engine.stop().await;
+        self.backends.stop().await;
     }
 }

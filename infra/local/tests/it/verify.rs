@@ -1,7 +1,7 @@
 //! `belfry verify` as a person runs it: what it prints, where it looks, and what its exit code says.
 
 use axum::http::HeaderMap;
-use harness::clients;
+use harness::{ask_dynamodb, clients};
 use serde_json::{Value, json};
 
 use crate::belfry::{Belfry, Environment, call, command};
@@ -26,18 +26,9 @@ async fn at_rest() -> (Belfry, Vec<(String, String)>) {
 
 /// Behind the host's back.
 async fn dynamodb(environment: &Environment, operation: &str, request: &Value) {
-    let request = clients::http()
-        .post(&environment[0].1)
-        .body(request.to_string())
-        .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
-        .header("content-type", "application/x-amz-json-1.0")
-        .header("x-amz-date", "20260101T000000Z")
-        .header(
-            "authorization",
-            "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
-        );
-    let answer = request.send().await.expect("an answer");
-    assert!(answer.status().is_success(), "{operation}: {answer:?}");
+    let client = clients::http();
+    let (status, answer) = ask_dynamodb(&client, &environment[0].1, operation, request).await;
+    assert!(status.is_success(), "{operation}: {answer}");
 }
 
 #[tokio::test]
