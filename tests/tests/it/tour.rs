@@ -5,6 +5,8 @@ mod page;
 mod pattern;
 mod shell;
 
+use std::path::{Path, PathBuf};
+
 use tests::Stack;
 
 use compare::Ids;
@@ -12,6 +14,9 @@ use page::steps;
 use shell::Shell;
 
 const TOUR: &str = include_str!("../../../docs/tour.md");
+
+/// Pages that name tests, as `file.rs::name`.
+const NAMING_TESTS: [&str; 2] = [include_str!("../../../README.md"), include_str!("../../../docs/delivery.md")];
 
 /// Runs a page; says where it is wrong.
 async fn walk(page: &str) -> Result<usize, String> {
@@ -50,6 +55,39 @@ async fn a_page_that_is_not_true_is_found_out() {
         [page(""), json(r#"{"idle": false}"#), json("{}"), json(r#"{"idle": true, "for": 1}"#), text("idle"), text("")]
     {
         assert!(walk(&false_page).await.is_err(), "{false_page}");
+    }
+}
+
+#[test]
+fn every_test_that_the_pages_name_exists() {
+    let mut sources = Vec::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|folder| folder.join("Cargo.lock").exists());
+    collect_sources(root.expect("the workspace"), &mut sources);
+    let named = NAMING_TESTS.iter().flat_map(|page| page.split('`')).filter_map(|code| code.split_once(".rs::"));
+    let mut missing = Vec::new();
+    for (file, test) in named.clone() {
+        let is_there = |source: &PathBuf| {
+            source.file_stem().is_some_and(|stem| stem == file)
+                && std::fs::read_to_string(source).is_ok_and(|text| text.contains(&format!("fn {test}(")))
+        };
+        if !sources.iter().any(is_there) {
+            missing.push(format!("{file}.rs::{test}"));
+        }
+    }
+    assert!(missing.is_empty(), "the README or docs/delivery.md names tests that do not exist: {missing:#?}");
+    assert!(named.count() > 10);
+}
+
+/// Every Rust file below a folder, built ones and hidden ones apart.
+fn collect_sources(folder: &Path, sources: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_skipped = name == "target" || name == "node_modules" || name.to_string_lossy().starts_with('.');
+        if path.is_dir() && !is_skipped {
+            collect_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.push(path);
+        }
     }
 }
 
