@@ -11,7 +11,7 @@ export const SLOTS = (MINUTES * 60) / SLOT_SECONDS;
 
 const COUNTS = [
   ['accepted', 'Accepted', 'commands that took effect'],
-  ['replayed', 'Replayed', 'stored response returned'],
+  ['replayed', 'Replayed', 'stored responses'],
   ['relayed', 'Relayed', 'events at every queue'],
   ['sent', 'Sent', 'accepted by a provider'],
   ['failed', 'Failed', 'sends that failed'],
