@@ -45,4 +45,5 @@ mod sweeper;
 mod ten_thousand;
 mod ten_thousand_admins;
 mod tokens;
+mod tour;
 mod verify;
