@@ -38,7 +38,7 @@ async fn each_fault_has_its_error_after_one_request() {
         "address is dead: no_service (HTTP 404)",
         "unavailable: rate_limited (HTTP 429)",
     ];
-    stage.assert_errors(|limit| slack(limit), &post_to(&stage.url), expected, Some(1)).await;
+    stage.assert_errors(slack, &post_to(&stage.url), expected, Some(1)).await;
 }
 
 #[tokio::test]
