@@ -48,7 +48,7 @@ struct Arguments {
 
 /// A URL to which the path of an invocation can be added.
 fn start_lambda(text: &str) -> Result<String, String> {
-    match text.parse::<outside::Url>() {
+    match text.parse::<provider_http::Url>() {
         Ok(url) if url.scheme() == "http" && url.path() == "/" && url.query().is_none() => Ok(text.to_owned()),
         _ => Err("must be a URL such as http://127.0.0.1:3001".to_owned()),
     }

@@ -25,7 +25,7 @@ pub struct StartLambda {
 impl StartLambda {
     /// It answers at `url`, for example `http://127.0.0.1:3001`. Once `stop` is cancelled, nobody waits for it to listen.
     pub fn new(url: &str, stop: CancellationToken) -> Self {
-        let client = outside::http::client(TO_CONNECT);
+        let client = provider_http::client(TO_CONNECT);
         Self { client, url: url.trim_end_matches('/').to_owned(), is_missed: Arc::default(), stop }
     }
 

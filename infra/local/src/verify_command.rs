@@ -121,7 +121,7 @@ impl Verify {
             return Ok(Target { endpoint, stack: self.stack.clone().unwrap_or_else(|| default.to_owned()) });
         };
         // Not a client of reqwest's own making: without the tests beside it, that one has no TLS to begin with.
-        let asked = outside::http::client(HOST_LIMIT).get(format!("{}/local/endpoints", host.trim_end_matches('/')));
+        let asked = provider_http::client(HOST_LIMIT).get(format!("{}/local/endpoints", host.trim_end_matches('/')));
         let answer = asked.timeout(HOST_LIMIT).send().await.and_then(|answer| answer.error_for_status());
         let answer: serde_json::Value = answer.map_err(|error| ledger::causes(&error))?.json().await?;
         let endpoint = answer["dynamodb"].as_str().ok_or("the host does not say where its tables are")?;
