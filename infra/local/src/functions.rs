@@ -8,7 +8,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use belfry_aws::lambda::{Function as KernelFunction, Start};
 use futures_util::future::BoxFuture;
+use lambda_runtime::LambdaEvent;
 use ledger::Ledger;
 use runtime::Settings;
 use serde::Serialize;
@@ -61,7 +63,14 @@ pub fn start(
     activity: &Activity,
     metrics: &RecentMetrics,
 ) -> Result<Started, NotStarted> {
-    let settings: Settings = environment.into_iter().collect();
+    let settings: Settings = environment.clone().into_iter().collect();
+    let mut start = Start::with(
+        environment.into_iter().collect(),
+        clients.aws.clone(),
+        clients.dynamodb.clone(),
+        clients.sqs.clone(),
+        metrics.kernel(),
+    );
     let ledger = Ledger::new(clients.dynamodb.clone());
     let failed = |problem: String| NotStarted { name: function.logical_id.clone(), problem };
     let invocable = |handler| Invocable::new(function, Duration::ZERO, handler, activity);
@@ -77,9 +86,19 @@ pub fn start(
         }};
     }
     let metrics = metrics.sink();
+    // A function on the kernel reports all mistakes in its settings together.
+    macro_rules! on_kernel {
+        ($function:expr) => {{
+            let service = $function(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
+            Ok(Started::Events(invocable(lambda(service, Duration::from_secs(function.timeout.into())))))
+        }};
+    }
     match function.binary.as_str() {
         "api" => {
-            let router = api::router(&settings, ledger, metrics, &clients.aws);
+            let belfry = api::kernel(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
+            let router = api::router(belfry, &settings, ledger, metrics, &clients.aws);
             let router = router.map_err(|error| failed(error.to_string()))?;
             let invoked = router.clone();
             let invoked = invocable(Arc::new(move |event| Box::pin(http_event::invoke(invoked.clone(), event))));
@@ -88,13 +107,15 @@ pub fn start(
         "outbox-stream" => behind_events!(outbox_stream::OutboxStream::new(&settings, ledger, sqs, metrics)),
         "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
         "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
-        "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
-        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
-        "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
+        "inventory" => on_kernel!(saga::inventory::function),
+        "payment" => on_kernel!(saga::payment::function),
+        "order" => on_kernel!(saga::order::function),
         "dead-letters" => behind_events!(dead_letters::DeadLetters::new(&settings, ledger, sqs, metrics)),
         "live" => behind_events!(live::Live::new(&settings, ledger)),
         "sweep" => {
-            let sweep = sweep::Sweep::new(&settings, ledger, sqs, metrics);
+            let belfry = sweep::kernel(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
+            let sweep = sweep::Sweep::new(belfry, &settings, ledger, sqs, metrics);
             let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
             Ok(Started::Events(invocable(handler(move |event| {
                 let sweep = Arc::clone(&sweep);
@@ -110,6 +131,26 @@ pub fn in_container(function: &Function, lambda: &StartLambda, activity: &Activi
     let (lambda, name) = (lambda.clone(), function.logical_id.clone());
     let handler = move |event| lambda.clone().invoke(name.clone(), event);
     Invocable::new(function, COLD_CONTAINER, Arc::new(move |event| Box::pin(handler(event))), activity)
+}
+
+/// Invokes a function of the kernel as Lambda does: with an event, and a context that has the deadline.
+fn lambda<S, E, R>(service: S, timeout: Duration) -> Arc<Handler>
+where
+    S: KernelFunction<E, R> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    E: DeserializeOwned + Send + 'static,
+    R: Serialize + Send + 'static,
+{
+    Arc::new(move |event| {
+        let (mut service, event) = (service.clone(), serde_json::from_value(event));
+        let mut context = lambda_runtime::Context::default();
+        context.deadline = domain::Time::now().plus(timeout).as_millis().unsigned_abs();
+        Box::pin(async move {
+            let payload: E = event.map_err(|error| error.to_string())?;
+            let Ok(response) = service.call(LambdaEvent { payload, context }).await;
+            serde_json::to_value(response).map_err(|error| error.to_string())
+        })
+    })
 }
 
 fn handler<E, R, P, F>(handle: impl Fn(E) -> F + Send + Sync + 'static) -> Arc<Handler>

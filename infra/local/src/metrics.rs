@@ -33,6 +33,12 @@ impl RecentMetrics {
         Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
     }
 
+    /// The same for functions on the kernel.
+    pub fn kernel(&self) -> belfry_aws::Metrics {
+        let recent = self.clone();
+        belfry_aws::Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
+    }
+
     /// The lines, oldest first.
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

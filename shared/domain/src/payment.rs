@@ -22,7 +22,7 @@ mod protocol;
 pub use protocol::{Answer, Asked, Call, Misfit, Next, answered, next};
 
 /// The payment of one order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Payment {
     /// The order.
     pub order_id: Uuid,
@@ -37,7 +37,7 @@ pub struct Payment {
 }
 
 /// The state of a payment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum PaymentState {
     /// The provider has an intent, which may be charged at any moment.
@@ -53,7 +53,7 @@ pub enum PaymentState {
 }
 
 /// What the provider is to charge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Intent {
     /// The provider's id.
     pub intent_id: IntentId,

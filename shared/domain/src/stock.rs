@@ -126,7 +126,11 @@ impl Stock {
 
 fn moved(line: &PricedLine, from: &str, to: &str, now: Time) -> Change<Stock> {
     let (quantity, by) = (u64::from(line.quantity), i64::from(line.quantity));
-    Change::of(&line.stock_keeping_unit).add(from, -by).add(to, by).set("updated_at", text(now)).at_least(from, quantity)
+    Change::of(&line.stock_keeping_unit)
+        .add(from, -by)
+        .add(to, by)
+        .set("updated_at", text(now))
+        .at_least(from, quantity)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Queries of orders.
 
-use belfry_aws::{Belfry, Entity, Error, Get, Query, Stored, Timestamp};
 use belfry_aws::commit::Expression;
-use belfry_aws::item::text;
 use belfry_aws::item::from_item;
+use belfry_aws::item::text;
+use belfry_aws::{Belfry, Entity, Error, Get, Query, Stored, Timestamp};
 use domain::order::{Order, UNSETTLED};
 use futures_util::future::try_join_all;
 use serde::Deserialize;

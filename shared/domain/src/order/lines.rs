@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{StockKeepingUnit, UserId};
 
 /// An amount in minor units.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Money {
     /// How many cents, pence, fils.

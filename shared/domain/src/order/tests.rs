@@ -33,7 +33,8 @@ fn written<T>(commit: &Commit<T>) -> Stored<Order> {
 
 /// What becomes of an order that hears an event of this type: the order, and the type and payload of its own event.
 fn heard(order: &Stored<Order>, event_type: &str) -> (Stored<Order>, Option<(String, serde_json::Value)>) {
-    let payload = json!({"order_id": order.order_id, "customer_id": "u", "lines": [], "total": total(), "reason": "why"});
+    let payload =
+        json!({"order_id": order.order_id, "customer_id": "u", "lines": [], "total": total(), "reason": "why"});
     let event = Event {
         event_id: EventId::parse(format!("e-{event_type}")).expect("an id"),
         event_type: event_type.to_owned(),
@@ -64,10 +65,7 @@ fn an_order_is_validated_paid_and_completed() {
     assert_eq!(completed.status, OrderStatus::Completed);
     assert_eq!(event.expect("an event").0, OrderCompleted::TYPE);
     let steps: Vec<StepName> = completed.steps.iter().map(|taken| taken.step).collect();
-    assert_eq!(
-        steps,
-        [StepName::PlaceOrder, StepName::ReserveStock, StepName::ChargePayment, StepName::CompleteOrder]
-    );
+    assert_eq!(steps, [StepName::PlaceOrder, StepName::ReserveStock, StepName::ChargePayment, StepName::CompleteOrder]);
 }
 
 #[test]
@@ -89,8 +87,7 @@ fn news_in_the_wrong_order_moves_nothing_back() {
 
 #[test]
 fn news_after_the_end_is_logged_and_changes_nothing() {
-    let ends =
-        [heard(&order(), OrderPaid::TYPE).0, heard(&order(), OrderRejected::TYPE).0, cancelled(&order())];
+    let ends = [heard(&order(), OrderPaid::TYPE).0, heard(&order(), OrderRejected::TYPE).0, cancelled(&order())];
     for end in ends {
         assert!(end.index_attributes().is_empty(), "an ended order is not listed");
         for event_type in News::TYPES {
@@ -108,7 +105,10 @@ fn a_failure_repeats_its_reason() {
     for event_type in [OrderRejected::TYPE, PaymentFailed::TYPE] {
         let (failed, event) = heard(&order(), event_type);
         let (own, payload) = event.expect("an event");
-        assert_eq!((failed.status, own.as_str(), &payload["reason"]), (OrderStatus::Failed, OrderFailed::TYPE, &json!("why")));
+        assert_eq!(
+            (failed.status, own.as_str(), &payload["reason"]),
+            (OrderStatus::Failed, OrderFailed::TYPE, &json!("why"))
+        );
     }
 }
 

@@ -32,7 +32,7 @@ impl Asked {
 }
 
 /// A call to the provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Call {
     /// Create an intent to charge this much.
     Create(Money),
@@ -63,7 +63,7 @@ impl Call {
 }
 
 /// What the provider answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// It has this intent.
     Created(IntentId),
@@ -137,7 +137,12 @@ pub fn answered(
     let misfit = |answer: &Answer| Misfit { call: format!("{call:?}"), answer: format!("{answer:?}") };
     let intent = payment.and_then(|payment| Some((payment, payment.state.intent()?)));
     Ok(match (call, answer, intent, asked) {
-        (Call::Create(total), Answer::Created(intent_id), _, Asked::OrderValidated(OrderValidated { order_id, customer_id, .. })) => {
+        (
+            Call::Create(total),
+            Answer::Created(intent_id),
+            _,
+            Asked::OrderValidated(OrderValidated { order_id, customer_id, .. }),
+        ) => {
             let intent = Intent { intent_id, customer_id: customer_id.clone(), total: total.clone() };
             Next::Store(ctx.commit().create(&Payment::new(*order_id, PaymentState::Intended(intent), ctx)))
         }
@@ -175,11 +180,8 @@ pub fn answered(
 }
 
 fn charged(payment: &Stored<Payment>, intent: &Intent, ctx: &Context) -> Commit<()> {
-    let paid = OrderPaid {
-        order_id: payment.order_id,
-        customer_id: intent.customer_id.clone(),
-        total: intent.total.clone(),
-    };
+    let paid =
+        OrderPaid { order_id: payment.order_id, customer_id: intent.customer_id.clone(), total: intent.total.clone() };
     ctx.commit().put(&payment.becomes(payment.with(PaymentState::Charged(intent.clone()), ctx))).event(paid)
 }
 

@@ -19,8 +19,8 @@ use crate::dead_letter::{DISCARDED, DeadLetterHandled, REDRIVE_REQUESTED, REDRIV
 use crate::entitlement::{EntitlementChanged, GRANTED, REVOKED};
 use crate::event::{OutboxRepublished, REPUBLISHED};
 use crate::order::{
-    OrderCancelled, OrderCompleted, OrderFailed, OrderPaid, OrderPlaced, OrderRejected, OrderValidated,
-    PaymentFailed, PaymentRefunded, StockReleased, StockSold,
+    OrderCancelled, OrderCompleted, OrderFailed, OrderPaid, OrderPlaced, OrderRejected, OrderValidated, PaymentFailed,
+    PaymentRefunded, StockReleased, StockSold,
 };
 use crate::reservation::{self, ReservationChanged};
 use crate::routing::Routes;
