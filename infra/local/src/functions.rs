@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use belfry_aws::lambda::{Function as KernelFunction, Start};
+use belfry_aws::lambda::Start;
 use futures_util::future::BoxFuture;
 use lambda_runtime::LambdaEvent;
 use ledger::Ledger;
@@ -63,14 +63,10 @@ pub fn start(
     activity: &Activity,
     metrics: &RecentMetrics,
 ) -> Result<Started, NotStarted> {
-    let settings: Settings = environment.clone().into_iter().collect();
-    let mut start = Start::with(
-        environment.into_iter().collect(),
-        clients.aws.clone(),
-        clients.dynamodb.clone(),
-        clients.sqs.clone(),
-        metrics.kernel(),
-    );
+    let own: belfry_aws::Settings = environment.clone().into_iter().collect();
+    let settings: Settings = environment.into_iter().collect();
+    let own_metrics = metrics.kernel_sink();
+    let mut start = Start::with(own, clients.aws.clone(), clients.dynamodb.clone(), clients.sqs.clone(), own_metrics);
     let ledger = Ledger::new(clients.dynamodb.clone());
     let failed = |problem: String| NotStarted { name: function.logical_id.clone(), problem };
     let invocable = |handler| Invocable::new(function, Duration::ZERO, handler, activity);
@@ -86,12 +82,12 @@ pub fn start(
         }};
     }
     let metrics = metrics.sink();
-    // A function on the kernel reports all mistakes in its settings together.
-    macro_rules! on_kernel {
+    // A function on the kernel: built with the settings of its environment, all of whose mistakes are reported together.
+    macro_rules! on_the_kernel {
         ($function:expr) => {{
             let service = $function(&mut start);
             start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
-            Ok(Started::Events(invocable(lambda(service, Duration::from_secs(function.timeout.into())))))
+            Ok(Started::Events(invocable(served(function, service))))
         }};
     }
     match function.binary.as_str() {
@@ -104,13 +100,13 @@ pub fn start(
             let invoked = invocable(Arc::new(move |event| Box::pin(http_event::invoke(invoked.clone(), event))));
             Ok(Started::Http(router, invoked))
         }
-        "outbox-stream" => behind_events!(outbox_stream::OutboxStream::new(&settings, ledger, sqs, metrics)),
+        "outbox-stream" => on_the_kernel!(outbox_stream::function),
         "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
         "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
-        "inventory" => on_kernel!(saga::inventory::function),
-        "payment" => on_kernel!(saga::payment::function),
-        "order" => on_kernel!(saga::order::function),
-        "dead-letters" => behind_events!(dead_letters::DeadLetters::new(&settings, ledger, sqs, metrics)),
+        "inventory" => on_the_kernel!(saga::inventory::function),
+        "payment" => on_the_kernel!(saga::payment::function),
+        "order" => on_the_kernel!(saga::order::function),
+        "dead-letters" => on_the_kernel!(dead_letters::function),
         "live" => behind_events!(live::Live::new(&settings, ledger)),
         "sweep" => {
             let belfry = sweep::kernel(&mut start);
@@ -126,31 +122,44 @@ pub fn start(
     }
 }
 
+/// A function that runs on the kernel.
+trait Served<E, R>:
+    tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+{
+}
+
+impl<S, E, R> Served<E, R> for S where
+    S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+{
+}
+
+/// Invokes a function as Lambda does, with a context that holds the deadline of its time limit.
+fn served<S, E, R>(function: &Function, service: S) -> Arc<Handler>
+where
+    S: Served<E, R>,
+    S::Future: Send,
+    E: DeserializeOwned + Send + 'static,
+    R: Serialize,
+{
+    let limit = Duration::from_secs(function.timeout.into());
+    Arc::new(move |event| {
+        let mut service = service.clone();
+        let mut context = lambda_runtime::Context::default();
+        let deadline = belfry_aws::Timestamp::now().plus(limit).as_millis();
+        context.deadline = u64::try_from(deadline).unwrap_or_default();
+        Box::pin(async move {
+            let payload: E = serde_json::from_value(event).map_err(|error| error.to_string())?;
+            let response = service.call(LambdaEvent { payload, context }).await.unwrap_or_else(|never| match never {});
+            serde_json::to_value(response).map_err(|error| error.to_string())
+        })
+    })
+}
+
 /// A function in a container of `sam local start-lambda`.
 pub fn in_container(function: &Function, lambda: &StartLambda, activity: &Activity) -> Invocable {
     let (lambda, name) = (lambda.clone(), function.logical_id.clone());
     let handler = move |event| lambda.clone().invoke(name.clone(), event);
     Invocable::new(function, COLD_CONTAINER, Arc::new(move |event| Box::pin(handler(event))), activity)
-}
-
-/// Invokes a function of the kernel as Lambda does: with an event, and a context that has the deadline.
-fn lambda<S, E, R>(service: S, timeout: Duration) -> Arc<Handler>
-where
-    S: KernelFunction<E, R> + Clone + Send + Sync + 'static,
-    S::Future: Send + 'static,
-    E: DeserializeOwned + Send + 'static,
-    R: Serialize + Send + 'static,
-{
-    Arc::new(move |event| {
-        let (mut service, event) = (service.clone(), serde_json::from_value(event));
-        let mut context = lambda_runtime::Context::default();
-        context.deadline = domain::Time::now().plus(timeout).as_millis().unsigned_abs();
-        Box::pin(async move {
-            let payload: E = event.map_err(|error| error.to_string())?;
-            let Ok(response) = service.call(LambdaEvent { payload, context }).await;
-            serde_json::to_value(response).map_err(|error| error.to_string())
-        })
-    })
 }
 
 fn handler<E, R, P, F>(handle: impl Fn(E) -> F + Send + Sync + 'static) -> Arc<Handler>

@@ -33,8 +33,8 @@ impl RecentMetrics {
         Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
     }
 
-    /// The same for functions on the kernel.
-    pub fn kernel(&self) -> belfry_aws::Metrics {
+    /// Metrics of functions on the kernel, which end up here too.
+    pub fn kernel_sink(&self) -> belfry_aws::Metrics {
         let recent = self.clone();
         belfry_aws::Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
     }

@@ -84,7 +84,7 @@ fn emitted() -> BTreeSet<(String, BTreeSet<String>)> {
     metrics.command("grant", Ended::Accepted, 0);
     metrics.events_in(1, 0);
     metrics.consumed("order", &Consumed::default());
-    store::metrics::saga_ended(&recent.kernel(), OrderStatus::Completed);
+    store::metrics::saga_ended(&recent.kernel_sink(), OrderStatus::Completed);
     metrics.delivered("EMAIL", &Delivered::default());
     metrics.relayed("stream", &Relayed { lag: vec![Duration::from_millis(1)], ..Relayed::default() });
     metrics.anomalies(&Anomalies::default());
