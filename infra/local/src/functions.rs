@@ -64,6 +64,8 @@ pub fn start(
 ) -> Result<Started, StartError> {
     let own: belfry_aws::Settings = environment.clone().into_iter().collect();
     let settings: Settings = environment.into_iter().collect();
+    let own_metrics = metrics.kernel_sink();
+    let mut start = Start::with(own, clients.aws.clone(), clients.dynamodb.clone(), clients.sqs.clone(), own_metrics);
     let ledger = Ledger::new(clients.dynamodb.clone());
     let failed = |problem: String| StartError { name: function.logical_id.clone(), problem };
     let invocable = |handler| Invocable::new(function, Duration::ZERO, handler, activity);
@@ -78,11 +80,10 @@ pub fn start(
             }))))
         }};
     }
-    let (kernel_metrics, metrics) = (metrics.kernel_sink(), metrics.sink());
+    let metrics = metrics.sink();
     // Built with the settings of the environment. All mistakes are reported together.
     macro_rules! on_the_kernel {
         ($function:expr) => {{
-            let mut start = Start::with(own, aws.clone(), clients.dynamodb.clone(), sqs, kernel_metrics);
             let service = $function(&mut start);
             start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
             Ok(Started::Events(invocable(served(function, service))))
@@ -90,7 +91,9 @@ pub fn start(
     }
     match function.binary.as_str() {
         "api" => {
-            let router = api::router(&settings, ledger, metrics, &clients.aws);
+            let belfry = api::kernel(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
+            let router = api::router(belfry, &settings, ledger, metrics, &clients.aws);
             let router = router.map_err(|error| failed(error.to_string()))?;
             let invoked = router.clone();
             let invoked = invocable(Arc::new(move |event| Box::pin(http_event::invoke(invoked.clone(), event))));
@@ -99,13 +102,15 @@ pub fn start(
         "outbox-stream" => on_the_kernel!(outbox_stream::function),
         "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
         "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
-        "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
-        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
-        "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
+        "inventory" => on_the_kernel!(saga::inventory::function),
+        "payment" => on_the_kernel!(saga::payment::function),
+        "order" => on_the_kernel!(saga::order::function),
         "dead-letters" => on_the_kernel!(dead_letters::function),
         "live" => behind_events!(live::Live::new(&settings, ledger)),
         "sweep" => {
-            let sweep = sweep::Sweep::new(&settings, ledger, sqs, metrics);
+            let belfry = sweep::kernel(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
+            let sweep = sweep::Sweep::new(belfry, &settings, ledger, sqs, metrics);
             let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
             Ok(Started::Events(invocable(handler(move |event| {
                 let sweep = Arc::clone(&sweep);

@@ -43,9 +43,9 @@ impl AggregateKey {
                 Self::Entitlement(survey.entitlements.key(&(changed.user_id, changed.stock_keeping_unit)))
             }
             "Reservation" => Self::Reservation(survey.reservations.key(&id()?)),
-            "Order" => Self::Order(survey.orders.key(&id()?)),
-            "Hold" => Self::Hold(survey.holds.key(&id()?)),
-            "Payment" => Self::Payment(survey.payments.key(&id()?)),
+            "Order" => Self::Order(survey.orders.place(id()?)),
+            "Hold" => Self::Hold(survey.holds.place(id()?)),
+            "Payment" => Self::Payment(survey.payments.place(id()?)),
             _ => return None,
         })
     }
@@ -64,9 +64,9 @@ impl AggregateKey {
         match self {
             Self::Entitlement(key) => Beside::of(&survey.entitlements, found, key).map(|row| row.version),
             Self::Reservation(key) => Beside::of(&survey.reservations, found, key).map(|row| row.version),
-            Self::Order(key) => Beside::of(&survey.orders, found, key).map(|row| row.version),
-            Self::Hold(key) => Beside::of(&survey.holds, found, key).map(|row| row.version),
-            Self::Payment(key) => Beside::of(&survey.payments, found, key).map(|row| row.version),
+            Self::Order(key) => Beside::of(&survey.orders, found, key).map(|row| row.version()),
+            Self::Hold(key) => Beside::of(&survey.holds, found, key).map(|row| row.version()),
+            Self::Payment(key) => Beside::of(&survey.payments, found, key).map(|row| row.version()),
         }
     }
 }

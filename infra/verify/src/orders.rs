@@ -1,5 +1,6 @@
 //! Orders: they finish in time, and their hold and payment match their status.
 
+use belfry_core::{Entity, Stored};
 use domain::Time;
 use domain::dead_letter::{DeadLetter, DeadLetterStatus, dead_letter_id};
 use domain::order::{Order, OrderStatus};
@@ -21,9 +22,9 @@ const SERVICES: [Queue; 3] = [Queue::Inventory, Queue::Payment, Queue::Order];
 /// An order, its hold and payment, its events, and the dead letters of the services.
 #[derive(Debug)]
 pub(crate) struct OrderCase {
-    row: Order,
-    hold: Beside<Hold>,
-    payment: Beside<Payment>,
+    row: Stored<Order>,
+    hold: Beside<Stored<Hold>>,
+    payment: Beside<Stored<Payment>>,
     lineage: Lineage,
     letters: Vec<DeadLetter>,
 }
@@ -35,20 +36,19 @@ fn letter_keys(survey: &Survey, order: &Order) -> Vec<Key> {
 }
 
 impl Check for OrderCase {
-    type Row = Order;
+    type Row = Stored<Order>;
 
-    fn table(survey: &Survey) -> &Whole<Order> {
+    fn table(survey: &Survey) -> &Whole<Stored<Order>> {
         &survey.orders
     }
 
-    async fn beside(survey: &Survey, rows: Vec<Seen<Order>>) -> Result<Vec<(Key, Self)>, LedgerError> {
-        let lineages = rows
-            .iter()
-            .map(|seen| async { Lineage::read(survey, Order::AGGREGATE, &seen.row.order_id.to_string()).await });
+    async fn beside(survey: &Survey, rows: Vec<Seen<Stored<Order>>>) -> Result<Vec<(Key, Self)>, LedgerError> {
+        let lineages =
+            rows.iter().map(|seen| async { Lineage::read(survey, Order::KIND, &seen.row.order_id.to_string()).await });
         let lineages = try_join_all(lineages).await?;
-        let places = |order: &Order| [survey.holds.key(&order.order_id), survey.payments.key(&order.order_id)];
+        let places = |order: &Order| [survey.holds.place(order.order_id), survey.payments.place(order.order_id)];
         let found = survey.read(rows.iter().flat_map(|seen| places(&seen.row))).await?;
-        let case = |(seen, lineage): (Seen<Order>, Lineage)| {
+        let case = |(seen, lineage): (Seen<Stored<Order>>, Lineage)| {
             let [hold, payment] = places(&seen.row);
             let hold = Beside::of(&survey.holds, &found, &hold);
             let payment = Beside::of(&survey.payments, &found, &payment);
@@ -69,7 +69,7 @@ impl Check for OrderCase {
 
     fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
         let order = &self.row;
-        let reported = Reported { version: order.version, due: vec![(1, order.created_at)], every: false };
+        let reported = Reported { version: order.version(), due: vec![(1, order.created_at)], every: false };
         self.lineage.check(&reported, terms, now, notes);
         if let (OrderStatus::Completed, Some(total)) = (order.status, &order.total) {
             notes.money.entry(total.currency.clone()).or_default().completed += u128::from(total.amount);
@@ -148,7 +148,7 @@ impl OrderCase {
     }
 }
 
-fn hold_words(hold: &Beside<Hold>) -> &'static str {
+fn hold_words(hold: &Beside<Stored<Hold>>) -> &'static str {
     match hold.row().map(|hold| hold.status) {
         None => "none",
         Some(HoldStatus::Reserved) => "RESERVED",
@@ -158,7 +158,7 @@ fn hold_words(hold: &Beside<Hold>) -> &'static str {
     }
 }
 
-fn payment_words(payment: &Beside<Payment>) -> &'static str {
+fn payment_words(payment: &Beside<Stored<Payment>>) -> &'static str {
     match payment.row().map(|payment| &payment.state) {
         None => "none",
         Some(PaymentState::Intended(_)) => "INTENDED",

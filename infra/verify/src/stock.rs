@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use belfry_core::Stored;
 use domain::stock::{Hold, HoldStatus, Stock};
 use domain::{StockKeepingUnit, Time};
 use ledger::survey::{Seen, Survey, Whole};
@@ -35,13 +36,13 @@ type Units = BTreeMap<StockKeepingUnit, Option<Held>>;
 pub(crate) struct StockCase;
 
 impl Check for StockCase {
-    type Row = Stock;
+    type Row = Stored<Stock>;
 
-    fn table(survey: &Survey) -> &Whole<Stock> {
+    fn table(survey: &Survey) -> &Whole<Stored<Stock>> {
         &survey.stock
     }
 
-    async fn beside(_: &Survey, rows: Vec<Seen<Stock>>) -> Result<Vec<(Key, Self)>, LedgerError> {
+    async fn beside(_: &Survey, rows: Vec<Seen<Stored<Stock>>>) -> Result<Vec<(Key, Self)>, LedgerError> {
         Ok(rows.into_iter().map(|seen| (seen.key, Self)).collect())
     }
 
@@ -53,7 +54,7 @@ pub(crate) async fn verify(walk: &mut Walk<'_>) -> Result<(), ReadError> {
     let table = survey.stock.name().to_owned();
     let read_error = |source| ReadError { table: table.clone(), source };
     let mut units = Units::new();
-    let note = |stock: &Stock| {
+    let note = |stock: &Stored<Stock>| {
         units.insert(stock.stock_keeping_unit.clone(), None);
     };
     walk.whole(&survey.stock, &format!("{table} (units)"), note).await.map_err(read_error)?;
@@ -81,7 +82,7 @@ async fn compare(walk: &Walk<'_>, units: &mut Units, what: &str) -> Result<(u64,
     let survey = walk.survey;
     let before = read(survey, units).await?;
     let mut held: BTreeMap<StockKeepingUnit, Held> = BTreeMap::new();
-    let add = |hold: &Hold| {
+    let add = |hold: &Stored<Hold>| {
         for line in &hold.lines {
             let quantity = u128::from(u64::from(line.quantity));
             let held = held.entry(line.stock_keeping_unit.clone()).or_default();
@@ -98,7 +99,7 @@ async fn compare(walk: &Walk<'_>, units: &mut Units, what: &str) -> Result<(u64,
     units.retain(|unit, found_before| {
         let (Some(first), Some(stock)) = (before.get(unit), after.get(unit)) else { return false };
         let held = held.get(unit).copied().unwrap_or_default();
-        if first.version != stock.version {
+        if first.version() != stock.version() {
             *found_before = None;
             return true;
         }
@@ -112,7 +113,7 @@ async fn compare(walk: &Walk<'_>, units: &mut Units, what: &str) -> Result<(u64,
         findings.push(Finding {
             invariant: Invariant::StockAddsUp,
             table: survey.stock.name().to_owned(),
-            key: survey.stock.key(unit).to_string(),
+            key: survey.stock.place(unit).to_string(),
             expected: format!("reserved {} and sold {}, the sum of all holds", held.reserved, held.sold),
             found: format!("reserved {} and sold {}", stock.reserved, stock.sold),
         });
@@ -126,10 +127,10 @@ fn is_right(stock: &Stock, held: Held) -> bool {
 }
 
 /// The current units. One that cannot be read is reported by its own check.
-async fn read(survey: &Survey, units: &Units) -> Result<BTreeMap<StockKeepingUnit, Stock>, LedgerError> {
-    let keys: Vec<Key> = units.keys().map(|unit| survey.stock.key(unit)).collect();
+async fn read(survey: &Survey, units: &Units) -> Result<BTreeMap<StockKeepingUnit, Stored<Stock>>, LedgerError> {
+    let keys: Vec<Key> = units.keys().map(|unit| survey.stock.place(unit)).collect();
     let found = survey.read(keys).await?;
-    let stock = |unit: &StockKeepingUnit| match Beside::of(&survey.stock, &found, &survey.stock.key(unit)) {
+    let stock = |unit: &StockKeepingUnit| match Beside::of(&survey.stock, &found, &survey.stock.place(unit)) {
         Beside::Row(stock) => Some((unit.clone(), stock)),
         Beside::Absent | Beside::Unreadable => None,
     };

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use belfry_core::Stored;
 use domain::order::{Order, OrderStatus};
 use domain::payment::PaymentState;
 use ledger::survey::Survey;
@@ -20,7 +21,7 @@ struct Account {
 }
 
 impl Soak {
-    pub(super) async fn money_is_right(&self, survey: &Survey, orders: &[Order]) -> Vec<String> {
+    pub(super) async fn money_is_right(&self, survey: &Survey, orders: &[Stored<Order>]) -> Vec<String> {
         let mut accounts = self.accounts().await;
         let mut wrong = Vec::new();
         for order in orders {
