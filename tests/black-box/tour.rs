@@ -13,10 +13,10 @@ use compare::Ids;
 use page::steps;
 use shell::Shell;
 
-const TOUR: &str = include_str!("../../../docs/tour.md");
+const TOUR: &str = include_str!("../../docs/tour.md");
 
 /// Pages that name tests, as `file.rs::name`.
-const NAMING_TESTS: [&str; 2] = [include_str!("../../../README.md"), include_str!("../../../docs/delivery.md")];
+const NAMING_TESTS: [&str; 2] = [include_str!("../../README.md"), include_str!("../../docs/delivery.md")];
 
 /// Runs a page; says where it is wrong.
 async fn walk(stack: &Stack, page: &str) -> Result<usize, String> {
