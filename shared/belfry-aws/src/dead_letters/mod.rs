@@ -6,4 +6,4 @@ mod redrive;
 
 pub use list::Order;
 pub use record::{RecordDeadLetter, Recorder, recorder};
-pub use redrive::{Redriver, redriver};
+pub use redrive::{ATTRIBUTE as REDRIVE_ATTRIBUTE, Redriver, redriver};
