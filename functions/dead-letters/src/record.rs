@@ -82,7 +82,7 @@ impl DeadLetters {
         if send.is_opened_by(order::redrive(&attributes(message))) {
             return self.keep(&order::given_up(send, REASON.to_owned())?).await;
         }
-        let (notification_id, status) = (send.order.notification_id, send.state.as_str());
+        let (notification_id, status) = (send.id.notification_id, send.state.as_str());
         tracing::warn!(%notification_id, status, "the order died, its send goes on");
         Ok(Recorded::Done)
     }

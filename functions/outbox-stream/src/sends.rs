@@ -31,7 +31,7 @@ impl OutboxStream {
                 Ok(()) => relayed.published += 1,
                 Err(error @ SendError::Refused(_)) => {
                     relayed.unpublished += 1;
-                    let notification_id = send.order.notification_id;
+                    let notification_id = send.id.notification_id;
                     tracing::error!(%notification_id, reason = %error, "send refused by its queue");
                 }
                 Err(error @ SendError::Unavailable(_)) => {

@@ -6,7 +6,7 @@ use aws_lambda_events::sqs::SqsMessage;
 use domain::Time;
 use domain::dead_letter::GivenUp;
 use domain::routing::Queue;
-use domain::send::{ChannelSend, SendOrder};
+use domain::send::{ChannelSend, SendId};
 use uuid::Uuid;
 
 use crate::delivery;
@@ -22,11 +22,11 @@ pub struct NotAnOrder(String);
 
 /// The message's body.
 pub fn write(send: &ChannelSend) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&send.order)
+    serde_json::to_string(&send.id)
 }
 
 /// Reads a message's body.
-pub fn read(body: &str) -> Result<SendOrder, NotAnOrder> {
+pub fn read(body: &str) -> Result<SendId, NotAnOrder> {
     // Its class and not its words: those quote the body.
     serde_json::from_str(body).map_err(|error| NotAnOrder(format!("{:?}", error.classify()).to_lowercase()))
 }
@@ -39,10 +39,10 @@ pub fn redrive(attributes: &BTreeMap<String, String>) -> Option<Uuid> {
 /// The message's attributes.
 pub fn attributes(send: &ChannelSend) -> BTreeMap<&'static str, String> {
     let mut attributes = BTreeMap::from([
-        ("event_id", send.order.event_id.to_string()),
+        ("event_id", send.id.event_id.to_string()),
         ("event_type", send.event_type.clone()),
-        ("channel", send.order.channel.as_str().to_owned()),
-        ("recipient_type", send.order.audience.to_string()),
+        ("channel", send.id.channel.as_str().to_owned()),
+        ("recipient_type", send.id.audience.to_string()),
     ]);
     if let Some(traceparent) = &send.traceparent {
         attributes.insert("traceparent", traceparent.to_string());
@@ -51,7 +51,7 @@ pub fn attributes(send: &ChannelSend) -> BTreeMap<&'static str, String> {
 }
 
 /// An order that nobody can work on, as the dead letter of its send keeps it.
-pub fn unworkable(message: &SqsMessage, source: &Source, order: &SendOrder, reason: String) -> GivenUp {
+pub fn unworkable(message: &SqsMessage, source: &Source, order: &SendId, reason: String) -> GivenUp {
     let given_up = delivery::given_up(message, source, None, reason);
     let event_type = given_up.attributes.get("event_type").cloned();
     GivenUp {
@@ -63,12 +63,12 @@ pub fn unworkable(message: &SqsMessage, source: &Source, order: &SendOrder, reas
 
 /// A send that is given up, as a dead letter keeps it: the order, so that it can be given again.
 pub fn given_up(send: &ChannelSend, reason: String) -> Result<GivenUp, serde_json::Error> {
-    let queue = Queue::Deliver(send.order.channel);
+    let queue = Queue::Deliver(send.id.channel);
     Ok(GivenUp {
         queue: queue.name().to_owned(),
         consumer: queue.consumer(),
-        event: Some((send.order.event_id.clone(), send.event_type.clone(), send.created_at)),
-        notification_id: Some(send.order.notification_id),
+        event: Some((send.id.event_id.clone(), send.event_type.clone(), send.created_at)),
+        notification_id: Some(send.id.notification_id),
         message_id: String::new(),
         reason,
         receive_count: send.attempt_count,

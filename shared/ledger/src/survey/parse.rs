@@ -22,6 +22,11 @@ pub(super) fn aggregate<A: Aggregate>(table: &str, item: &Item) -> Result<A, Cor
     placed(table, &key, item).map(|()| aggregate)
 }
 
+/// A send, without its version.
+pub(super) fn send(table: &str, item: &Item) -> Result<domain::send::ChannelSend, Corrupt> {
+    aggregate::<crate::sends::Versioned>(table, item).map(|versioned| versioned.send)
+}
+
 /// An entry that cannot be read is one too: what its status says of it still counts.
 pub(super) fn event(table: &str, item: &Item) -> Result<EventRow, Corrupt> {
     let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok());
