@@ -98,7 +98,7 @@ pub fn start(
             Ok(Started::Http(router, invoked))
         }
         "outbox-stream" => on_the_kernel!(outbox_stream::function),
-        "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
+        "fanout" => on_the_kernel!(fanout::function),
         "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
         "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
         "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
