@@ -1,81 +1,88 @@
-//! The channel and its terms, as the settings give them.
+//! The channel and its delivery policy.
 
 use std::time::Duration;
 
-use channels::Providers;
+use belfry_aws::{BadSetting, Config, Settings};
 use domain::recipient::Channel;
-use domain::send::{Terms, WhenUncertain};
-use runtime::{BadSetting, Settings};
+use domain::send::{DeliveryPolicy, WhenUncertain};
 
-/// `BELFRY_CHANNEL`: which channel this function delivers.
-pub fn channel(settings: &Settings) -> Result<Channel, BadSetting> {
-    let named = settings.text("BELFRY_CHANNEL")?;
-    Channel::SENT.into_iter().find(|channel| channel.as_str() == named).ok_or_else(|| BadSetting::Wrong {
-        name: "BELFRY_CHANNEL".to_owned(),
-        expected: format!("one of {}", Channel::SENT.map(Channel::as_str).join(", ")),
-        value: named,
-    })
+/// `BELFRY_CHANNEL`: the channel that this function delivers. Live connections have no sends.
+pub fn channel(settings: &mut Settings) -> Option<Channel> {
+    let name = settings.text("BELFRY_CHANNEL");
+    let channel = Channel::SENT.into_iter().find(|channel| channel.as_str() == name);
+    if channel.is_none() && !name.is_empty() {
+        let names = Channel::SENT.map(Channel::as_str).join(", ");
+        let mistake = format!("BELFRY_CHANNEL must be one of {names}, but is \"{name}\"");
+        settings.mistake(BadSetting::new(mistake));
+    }
+    channel
 }
 
-/// `BELFRY_SEND_LEASE`, `BELFRY_SEND_ATTEMPTS`, and of the channel `BELFRY_…_GIVE_UP_AFTER` and
-/// `BELFRY_…_WHEN_UNCERTAIN`. A lease that a provider could outlast would let two workers send.
-pub fn terms(settings: &Settings, channel: Channel, providers: &Providers) -> Result<Terms, BadSetting> {
-    let lease = settings.duration("BELFRY_SEND_LEASE", Duration::from_secs(30), Duration::from_secs(1))?;
-    let longest = channels::time_limit(settings)? * (1 + u32::from(providers.second.is_some()));
+/// `BELFRY_SEND_LEASE`, `BELFRY_SEND_ATTEMPTS`, and the channel's `BELFRY_…_GIVE_UP_AFTER` and `BELFRY_…_WHEN_UNCERTAIN`.
+/// The lease must be longer than the providers may take, or two workers could send.
+pub fn policy(settings: &mut Settings, config: &Config, channel: Channel, longest: Duration) -> DeliveryPolicy {
+    let lease = settings.duration("BELFRY_SEND_LEASE", Duration::from_secs(30), Duration::from_secs(1));
     if lease <= longest {
-        return Err(BadSetting::Wrong {
-            name: "BELFRY_SEND_LEASE".to_owned(),
-            expected: format!("longer than the channel's providers may take, {}s", longest.as_secs()),
-            value: format!("{}s", lease.as_secs()),
-        });
+        settings.mistake(BadSetting::new(format!(
+            "BELFRY_SEND_LEASE must be longer than the channel's providers may take, {}s, but is \"{}s\"",
+            longest.as_secs(),
+            lease.as_secs()
+        )));
     }
     let of_channel = |setting: &str| format!("BELFRY_{}_{setting}", channel.as_str());
-    let hours = Duration::from_secs(3_600);
     let default = if channel == Channel::Sms { "hold" } else { "resend" };
-    let when_uncertain = match settings.one_of(&of_channel("WHEN_UNCERTAIN"), default, &["resend", "hold"])? {
+    let when_uncertain = match settings.one_of(&of_channel("WHEN_UNCERTAIN"), default, &["resend", "hold"]) {
         "hold" => WhenUncertain::Hold,
         _ => WhenUncertain::Resend,
     };
-    Ok(Terms {
+    let six_hours = Duration::from_secs(6 * 3_600);
+    DeliveryPolicy {
         lease,
-        max_attempts: settings.whole("BELFRY_SEND_ATTEMPTS", 5, 1..=1000)?,
-        give_up_after: settings.duration(&of_channel("GIVE_UP_AFTER"), 6 * hours, Duration::ZERO)?,
+        max_attempts: settings.whole("BELFRY_SEND_ATTEMPTS", 5, 1..=1000),
+        give_up_after: settings.duration(&of_channel("GIVE_UP_AFTER"), six_hours, Duration::ZERO),
         when_uncertain,
-        backoff: settings.backoff()?,
-        grace: settings.stream_grace()?,
-    })
+        backoff: config.backoff,
+        grace: config.stream_grace,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use belfry_aws::Tables;
+
     use super::*;
 
-    fn settings(more: &[(&str, &str)]) -> Settings {
-        more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    fn settings(values: &[(&str, &str)]) -> Settings {
+        values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn terms_of(channel: Channel, more: &[(&str, &str)]) -> Result<Terms, BadSetting> {
-        let settings = settings(more);
-        terms(&settings, channel, &Providers::slack(&settings).expect("a provider"))
+    fn policy_of(channel: Channel, settings: &mut Settings) -> DeliveryPolicy {
+        policy(settings, &Config::new(Tables::default()), channel, Duration::from_secs(10))
     }
 
     #[test]
     fn the_defaults_are_the_specifications() {
-        let email = terms_of(Channel::Email, &[]).expect("terms");
+        let mut none = settings(&[]);
+        let email = policy_of(Channel::Email, &mut none);
         assert_eq!((email.lease.as_secs(), email.max_attempts, email.give_up_after.as_secs()), (30, 5, 6 * 3_600));
         assert_eq!(email.when_uncertain, WhenUncertain::Resend);
-        assert_eq!(terms_of(Channel::Sms, &[]).expect("terms").when_uncertain, WhenUncertain::Hold);
+        assert_eq!(policy_of(Channel::Sms, &mut none).when_uncertain, WhenUncertain::Hold);
+        none.finish().expect("no mistakes");
     }
 
     #[test]
     fn a_lease_that_a_provider_could_outlast_is_refused() {
-        let problem = terms_of(Channel::Slack, &[("BELFRY_SEND_LEASE", "10s")]).expect_err("too short");
+        let mut settings = settings(&[("BELFRY_SEND_LEASE", "10s")]);
+        policy_of(Channel::Slack, &mut settings);
+        let problem = settings.finish().expect_err("too short");
         assert!(problem.to_string().starts_with("BELFRY_SEND_LEASE must be longer than"), "{problem}");
     }
 
     #[test]
     fn a_channel_without_sends_is_refused_by_name() {
-        let problem = channel(&settings(&[("BELFRY_CHANNEL", "WEBSOCKET")])).expect_err("no sends");
+        let mut settings = settings(&[("BELFRY_CHANNEL", "WEBSOCKET")]);
+        assert_eq!(channel(&mut settings), None);
+        let problem = settings.finish().expect_err("no sends");
         assert!(problem.to_string().starts_with("BELFRY_CHANNEL must be one of EMAIL"), "{problem}");
     }
 }

@@ -99,12 +99,12 @@ pub fn start(
         }
         "outbox-stream" => on_the_kernel!(outbox_stream::function),
         "fanout" => on_the_kernel!(fanout::function),
-        "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
+        "deliver" => on_the_kernel!(deliver::function),
         "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
         "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
         "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
         "dead-letters" => on_the_kernel!(dead_letters::function),
-        "live" => behind_events!(live::Live::new(&settings, ledger)),
+        "live" => on_the_kernel!(live::function),
         "sweep" => {
             let sweep = sweep::Sweep::new(&settings, ledger, sqs, metrics);
             let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
@@ -118,7 +118,10 @@ pub fn start(
 }
 
 /// A function that runs on the kernel.
-trait Served<E, R>: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static {}
+trait Served<E, R>:
+    tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+{
+}
 
 impl<S, E, R> Served<E, R> for S where
     S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static

@@ -118,7 +118,8 @@ mod json_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
         let text = String::deserialize(deserializer)?;
         // Says which kind of error but not its text, which may quote the value.
-        let unreadable = |error: serde_json::Error| D::Error::custom(format!("{:?} error in JSON text", error.classify()));
+        let unreadable =
+            |error: serde_json::Error| D::Error::custom(format!("{:?} error in JSON text", error.classify()));
         serde_json::from_str(&text).map_err(unreadable)
     }
 }

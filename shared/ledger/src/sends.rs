@@ -206,8 +206,7 @@ impl Sends {
         until: Option<Time>,
         limit: u16,
     ) -> Result<Vec<Due>, LedgerError> {
-        let partitions: Vec<String> =
-            shelves.iter().flat_map(|shelf| shelf.all()).collect();
+        let partitions: Vec<String> = shelves.iter().flat_map(|shelf| shelf.all()).collect();
         // `~` sorts behind everything that a time begins with.
         let high = until.map_or_else(|| "~".to_owned(), |until| until.to_string());
         let queries = partitions.iter().map(|partition| {

@@ -107,9 +107,8 @@ impl Sockets {
         };
         let outcomes = connections.iter().map(|connection| self.push_to_connection(connection, message.clone(), now));
         let outcomes = join_all(outcomes).await;
-        let count = |wanted| {
-            u32::try_from(outcomes.iter().filter(|outcome| **outcome == wanted).count()).unwrap_or(u32::MAX)
-        };
+        let count =
+            |wanted| u32::try_from(outcomes.iter().filter(|outcome| **outcome == wanted).count()).unwrap_or(u32::MAX);
         Pushed {
             delivered: count(PushOutcome::Delivered),
             gone: count(PushOutcome::Gone),

@@ -132,11 +132,7 @@ pub fn replace(before: &StoredRecipient, after: &Recipient, now: Timestamp) -> R
     replacing(Some(before), after, now)
 }
 
-fn replacing(
-    before: Option<&StoredRecipient>,
-    after: &Recipient,
-    now: Timestamp,
-) -> Result<Vec<Write>, Unwritable> {
+fn replacing(before: Option<&StoredRecipient>, after: &Recipient, now: Timestamp) -> Result<Vec<Write>, Unwritable> {
     let place = place(after.user_type, &after.user_id);
     let revision = before.map_or_else(|| first_revision(now), |before| before.revision + 1);
     let mut item = to_item(after)?;
@@ -242,12 +238,7 @@ struct MemberRow {
 }
 
 /// One page of the members of a group. A position is the number of a partition and a user id.
-pub async fn members(
-    belfry: &Belfry,
-    group: &Group,
-    limit: u16,
-    after: Option<&str>,
-) -> Result<Page<UserId>, Error> {
+pub async fn members(belfry: &Belfry, group: &Group, limit: u16, after: Option<&str>) -> Result<Page<UserId>, Error> {
     let (first, mut user) = match after.and_then(|after| after.split_once('#')) {
         Some((partition, user)) => (partition.parse::<usize>().unwrap_or(0), Some(user)),
         None => (0, None),

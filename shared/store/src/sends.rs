@@ -14,9 +14,9 @@ use belfry_aws::{
     Belfry, Commit, CommitOutcome, Context, Corrupt, Entity, Error, Item, Key, Place, Query, Revision, Stored, Table,
     Timestamp, Write,
 };
-pub use domain::send::SendDuePartition;
 use domain::EventId;
 use domain::recipient::Channel;
+pub use domain::send::SendDuePartition;
 use domain::send::{ChannelSend, DUE, SendId};
 use futures_util::future::try_join_all;
 use serde::Deserialize;
@@ -62,9 +62,8 @@ pub async fn of_notifications<'a>(
     belfry: &Belfry,
     notifications: impl Iterator<Item = (&'a EventId, Uuid)>,
 ) -> Result<Vec<ChannelSend>, Error> {
-    let of_one = |(event_id, id): (&'a EventId, Uuid)| {
-        Channel::SENT.map(|channel| TABLE.at(SendId::key(event_id, id, channel)))
-    };
+    let of_one =
+        |(event_id, id): (&'a EventId, Uuid)| Channel::SENT.map(|channel| TABLE.at(SendId::key(event_id, id, channel)));
     let places: Vec<Place> = notifications.flat_map(of_one).collect();
     let found = belfry.get_all(places.iter().cloned(), None).await?;
     let items = places.iter().filter_map(|place| found.0.get(place).cloned());
@@ -73,9 +72,8 @@ pub async fn of_notifications<'a>(
 
 /// The sends of one event, at most `limit` of each partition, and whether there are more.
 pub async fn of_event(belfry: &Belfry, event_id: &EventId, limit: u16) -> Result<(Vec<ChannelSend>, bool), Error> {
-    let pages = SendId::partitions(event_id).map(|partition| async move {
-        Partition::of(TABLE, partition).page(belfry, limit, None, parse).await
-    });
+    let pages = SendId::partitions(event_id)
+        .map(|partition| async move { Partition::of(TABLE, partition).page(belfry, limit, None, parse).await });
     let pages = try_join_all(pages).await?;
     let more = pages.iter().any(|page| page.next.is_some());
     Ok((pages.into_iter().flat_map(|page| page.rows).collect(), more))

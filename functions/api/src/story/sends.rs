@@ -20,8 +20,7 @@ pub fn stages(sends: &[ChannelSend]) -> Vec<Stage> {
     for send in sends {
         let id = &send.id;
         if notified.insert(id.notification_id) {
-            let more =
-                json!({"notification_id": id.notification_id, "audience": id.audience, "user_id": id.user_id});
+            let more = json!({"notification_id": id.notification_id, "audience": id.audience, "user_id": id.user_id});
             stages.push(Stage::new(send.created_at, "NOTIFICATION", more));
         }
         let attempts = send
@@ -42,9 +41,7 @@ pub fn stages(sends: &[ChannelSend]) -> Vec<Stage> {
 /// The dead letters that these sends may have.
 pub fn dead_letters(sends: &[ChannelSend]) -> Vec<Uuid> {
     let given_up = sends.iter().filter(|send| send.state.is_given_up() || send.redrive.is_some());
-    given_up
-        .map(|send| dead_send_id(&Queue::Deliver(send.id.channel).consumer(), send.id.notification_id))
-        .collect()
+    given_up.map(|send| dead_send_id(&Queue::Deliver(send.id.channel).consumer(), send.id.notification_id)).collect()
 }
 
 /// How a send stands now.

@@ -103,11 +103,7 @@ impl ChannelSend {
             Some(reason) => format!("{reason}; {words}"),
             None => words.to_owned(),
         };
-        Some(Self {
-            state: SendState::Failed { ended_at: now },
-            last_error: Some(last_error),
-            ..self.clone()
-        })
+        Some(Self { state: SendState::Failed { ended_at: now }, last_error: Some(last_error), ..self.clone() })
     }
 
     /// Whether sweepers enqueued it repeatedly and no worker attempted it.
@@ -144,7 +140,9 @@ impl ChannelSend {
                 (SendState::Uncertain { next_retry_at: None }, self.postponed)
             }
             AttemptOutcome::Unknown(_) if exhausted => (SendState::Failed { ended_at: now }, self.postponed),
-            AttemptOutcome::Unknown(_) => (SendState::Uncertain { next_retry_at: Some(retry(counted)) }, self.postponed),
+            AttemptOutcome::Unknown(_) => {
+                (SendState::Uncertain { next_retry_at: Some(retry(counted)) }, self.postponed)
+            }
         };
         let due_at = match state {
             SendState::Pending { next_retry_at: Some(at) } | SendState::Uncertain { next_retry_at: Some(at) } => {

@@ -119,7 +119,8 @@ fn a_redrive_opens_what_was_given_up_once_and_nothing_else() {
     let redrive = Some(Uuid::from_u128(7));
     let sent = taken(&fresh(), 1, at(0)).after(&AttemptOutcome::Sent, &policy(), at(1), 0.5);
     assert_eq!(sent.claim(Uuid::nil(), redrive, &policy(), at(2)), Claim::Settled);
-    let failed = taken(&fresh(), 1, at(0)).after(&AttemptOutcome::Refused("HTTP 400".to_owned()), &policy(), at(1), 0.5);
+    let failed =
+        taken(&fresh(), 1, at(0)).after(&AttemptOutcome::Refused("HTTP 400".to_owned()), &policy(), at(1), 0.5);
     assert_eq!(failed.claim(Uuid::nil(), None, &policy(), at(2)), Claim::Settled);
     let Claim::Taken(open) = failed.claim(Uuid::nil(), redrive, &policy(), at(2)) else { panic!("not opened") };
     assert_eq!((open.attempt_count, open.opened_at), (0, at(2)));
