@@ -4,7 +4,7 @@ use domain::Time;
 use domain::dead_letter::{DeadLetterFilter, DeadLetterStatus};
 use ledger::LedgerError;
 use ledger::outbox::Shelf;
-use ledger::sends::Shelf as SendShelf;
+use ledger::sends::SendDuePartition;
 use runtime::metrics::Anomalies;
 
 use crate::{Failed, Sweep, Swept};
@@ -29,14 +29,14 @@ impl Sweep {
         let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
         // At least these: a letter that was given up on so long ago is of an event that is older still.
         let stale = DeadLetterFilter { until: Some(now.minus(self.marks_kept)), ..open.clone() };
-        let unswept = (SendShelf::Open, Some(now.minus(UNSWEPT)));
+        let unswept = (SendDuePartition::Open, Some(now.minus(UNSWEPT)));
         let (overdue, failed, open_dead_letters, stale_dead_letters, unswept, stuck, sends_stale) = tokio::try_join!(
             self.events.overdue(&self.ledger, now, u16::MAX),
             self.events.shelf_size(&self.ledger, Shelf::Failed),
             self.dead_letters.count(&self.ledger, &open),
             self.dead_letters.count(&self.ledger, &stale),
             self.sends.count_due(&self.ledger, unswept, u16::MAX),
-            self.sends.count_due(&self.ledger, (SendShelf::Stuck, None), u16::MAX),
+            self.sends.count_due(&self.ledger, (SendDuePartition::Stuck, None), u16::MAX),
             self.stale_sends(now),
         )?;
         let orders = store::orders::overdue(&self.belfry, now.minus(UNCANCELLED), MOST_ORDERS).await?;
@@ -88,8 +88,8 @@ impl Sweep {
         let Some(kept) = self.sends_kept else { return Ok(0) };
         let then = now.minus(kept);
         let (held, open, stuck) = tokio::try_join!(
-            self.sends.count_due(&self.ledger, (SendShelf::Held, Some(then)), u16::MAX),
-            self.sends.count_due(&self.ledger, (SendShelf::Open, Some(then)), u16::MAX),
+            self.sends.count_due(&self.ledger, (SendDuePartition::Held, Some(then)), u16::MAX),
+            self.sends.count_due(&self.ledger, (SendDuePartition::Open, Some(then)), u16::MAX),
             self.sends.stuck(&self.ledger, MOST_STUCK),
         )?;
         Ok(held + open + stuck.iter().filter(|send| send.opened_at <= then).count())

@@ -100,13 +100,13 @@ pub fn start(
             Ok(Started::Http(router, invoked))
         }
         "outbox-stream" => on_the_kernel!(outbox_stream::function),
-        "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
-        "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
+        "fanout" => on_the_kernel!(fanout::function),
+        "deliver" => on_the_kernel!(deliver::function),
         "inventory" => on_the_kernel!(saga::inventory::function),
         "payment" => on_the_kernel!(saga::payment::function),
         "order" => on_the_kernel!(saga::order::function),
         "dead-letters" => on_the_kernel!(dead_letters::function),
-        "live" => behind_events!(live::Live::new(&settings, ledger)),
+        "live" => on_the_kernel!(live::function),
         "sweep" => {
             let belfry = sweep::kernel(&mut start);
             start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;

@@ -3,7 +3,7 @@
 use domain::Time;
 use domain::dead_letter::{DeadLetter, DeadLetterStatus, dead_letter_id, dead_send_id};
 use domain::routing::Queue;
-use domain::send::SendOrder;
+use domain::send::SendId;
 use futures_util::future::try_join_all;
 use ledger::survey::{Seen, Survey, Whole};
 use ledger::{Found, Key, LedgerError};
@@ -37,9 +37,9 @@ enum Redrive {
 }
 
 /// The send of a dead letter, if it has one.
-fn order(letter: &DeadLetter) -> Option<SendOrder> {
+fn send_id(letter: &DeadLetter) -> Option<SendId> {
     let Some(Queue::Deliver(channel)) = Queue::named(&letter.queue) else { return None };
-    serde_json::from_str(&letter.body).ok().filter(|order: &SendOrder| order.channel == channel)
+    serde_json::from_str(&letter.body).ok().filter(|id: &SendId| id.channel == channel)
 }
 
 /// The event that reports the redrive.
@@ -51,8 +51,8 @@ fn redriven_by<'a>(letter: &DeadLetter, lineage: &'a Lineage) -> Option<&'a doma
 fn keys(survey: &Survey, letter: &DeadLetter, lineage: &Lineage) -> Vec<Key> {
     let Some(redrive) = redriven_by(letter, lineage) else { return Vec::new() };
     let sent = survey.mark_key(&Queue::Redrives.consumer(), redrive);
-    let arrived = match (order(letter), &letter.event_id) {
-        (Some(order), _) => Some(survey.send_key(&order)),
+    let arrived = match (send_id(letter), &letter.event_id) {
+        (Some(id), _) => Some(survey.send_key(&id)),
         (None, Some(event_id)) => Some(survey.mark_key(&letter.consumer, event_id)),
         (None, None) => None,
     };
@@ -65,8 +65,8 @@ impl Redrive {
         if survey.mark(found, &Queue::Redrives.consumer(), redrive).is_none() {
             return Self::NotSent;
         }
-        let has_arrived = match (order(letter), &letter.event_id) {
-            (Some(order), _) => match Beside::of(&survey.sends, found, &survey.send_key(&order)) {
+        let has_arrived = match (send_id(letter), &letter.event_id) {
+            (Some(id), _) => match Beside::of(&survey.sends, found, &survey.send_key(&id)) {
                 Beside::Row(send) => !send.is_opened_by(Uuid::parse_str(redrive.as_str()).ok()),
                 // It may have expired.
                 Beside::Absent | Beside::Unreadable => return Self::Unknown,
@@ -132,8 +132,8 @@ impl Check for DeadLetterCase {
 impl DeadLetterCase {
     fn check_id(&self, notes: &mut Notes) {
         let letter = &self.row;
-        let derived = match (order(letter), &letter.event_id) {
-            (Some(order), Some(_)) => dead_send_id(&letter.consumer, order.notification_id),
+        let derived = match (send_id(letter), &letter.event_id) {
+            (Some(id), Some(_)) => dead_send_id(&letter.consumer, id.notification_id),
             (None, Some(event_id)) => dead_letter_id(&letter.consumer, event_id),
             // An unreadable message is one of its own.
             (_, None) => return,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::notification::{Notification, notification_id};
 use domain::recipient::Channel;
 use domain::routing::Routes;
-use domain::send::SendOrder;
+use domain::send::SendId;
 use domain::{Event, Time};
 use ledger::survey::{EventRow, Seen, Survey, Whole};
 use ledger::{Key, LedgerError};
@@ -25,7 +25,7 @@ pub(crate) struct NotificationCase {
 }
 
 fn send_key(survey: &Survey, notification: &Notification, channel: Channel) -> Key {
-    survey.send_key(&SendOrder::of(notification, channel))
+    survey.send_key(&SendId::of(notification, channel))
 }
 
 fn told_key(survey: &Survey, notification: &Notification) -> Key {

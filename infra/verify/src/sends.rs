@@ -21,9 +21,9 @@ pub(crate) struct SendCase {
 }
 
 fn keys(survey: &Survey, send: &ChannelSend) -> [Key; 2] {
-    let order = &send.order;
-    let letter = dead_send_id(&Queue::Deliver(order.channel).consumer(), order.notification_id);
-    let notification = survey.notification_key(order.audience, &order.user_id, order.notification_id);
+    let id = &send.id;
+    let letter = dead_send_id(&Queue::Deliver(id.channel).consumer(), id.notification_id);
+    let notification = survey.notification_key(id.audience, &id.user_id, id.notification_id);
     [notification, survey.dead_letters.key(&letter)]
 }
 
@@ -54,7 +54,7 @@ impl Check for SendCase {
             return;
         }
         if !self.has_notification && terms.keeps_told(send.created_at, now) {
-            let expected = format!("notification {} of {}", send.order.notification_id, send.order.user_id);
+            let expected = format!("notification {} of {}", send.id.notification_id, send.id.user_id);
             notes.broken(Invariant::SendBelongsToNotification, expected, "none");
         }
         let keeps_letter = ended_at.is_none_or(|ended_at| terms.keeps_letter(ended_at, now));

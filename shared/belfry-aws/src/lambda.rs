@@ -52,6 +52,11 @@ impl Start {
         config
     }
 
+    /// Takes a part of the function that may fail to load, and reports the failure as a mistake.
+    pub fn accept<T, E: std::fmt::Display>(&mut self, part: Result<T, E>) -> Option<T> {
+        part.map_err(|problem| self.settings.mistake(belfry_core::BadSetting::new(problem.to_string()))).ok()
+    }
+
     /// Builds the kernel with the function's clients and metrics.
     pub fn build(&self, builder: Builder) -> Belfry {
         builder.metrics(self.metrics.clone()).build(self.dynamodb.clone(), self.sqs.clone())

@@ -11,7 +11,7 @@ use domain::notification::{EventNotification, Notification};
 use domain::order::Order;
 use domain::payment::Payment;
 use domain::reservation::Reservation;
-use domain::send::{ChannelSend, SendOrder};
+use domain::send::{ChannelSend, SendId};
 use domain::stock::{Hold, Stock};
 use domain::{Audience, Event, EventId, Time, UserId};
 use uuid::Uuid;
@@ -134,7 +134,7 @@ impl Survey {
             answers: Whole::new(name("idempotency-keys"), "caller_key", None, parse::answer),
             told: Whole::new(name("event-notifications"), "event_id", Some("audience_group"), parse::told),
             notifications: Whole::new(name("notifications"), "recipient", Some("notification_id"), parse::notification),
-            sends: Whole::new(name("sends"), "event_part", Some("send"), parse::aggregate),
+            sends: Whole::new(name("sends"), "event_part", Some("send"), parse::send),
             dead_letters: Whole::new(name("dead-letters"), "dead_letter_id", None, parse::aggregate),
             processed: Processed::new(whole.0, whole.1),
         }
@@ -178,8 +178,8 @@ impl Survey {
     }
 
     /// The place of a send.
-    pub fn send_key(&self, order: &SendOrder) -> Key {
-        Sends::new(&self.sends.table, None).key(order)
+    pub fn send_key(&self, id: &SendId) -> Key {
+        Sends::new(&self.sends.table, None).key(id)
     }
 }
 

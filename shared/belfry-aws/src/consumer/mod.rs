@@ -83,6 +83,47 @@ pub trait Process: Send + Sync + 'static {
     }
 }
 
+/// A process that could not be built, because a setting is wrong. The settings report the mistake, and the function does not
+/// start.
+impl<P: Process> Process for Option<P> {
+    async fn process(&self, message: &Received) -> Result<Processed, Failure> {
+        match self {
+            Some(process) => process.process(message).await,
+            None => Err(Failure::Unavailable("the function has not started".to_owned())),
+        }
+    }
+
+    fn queue(&self, config: &Config, resource: &str) -> Option<Queue> {
+        self.as_ref().and_then(|process| process.queue(config, resource))
+    }
+
+    async fn is_processed(&self, message: &Received) -> Result<bool, Error> {
+        match self {
+            Some(process) => process.is_processed(message).await,
+            None => Ok(false),
+        }
+    }
+
+    fn give_up(&self, message: &Received, reason: String) -> GivenUp {
+        match self {
+            Some(process) => process.give_up(message, reason),
+            None => message.give_up(reason),
+        }
+    }
+
+    async fn start(&self) {
+        if let Some(process) = self {
+            process.start().await;
+        }
+    }
+
+    fn report(&self, belfry: &Belfry, consumer: &str, counts: &Consumed) {
+        if let Some(process) = self {
+            process.report(belfry, consumer, counts);
+        }
+    }
+}
+
 /// A Lambda handler for the messages of queues.
 pub struct Processor<P> {
     belfry: Belfry,

@@ -1,19 +1,19 @@
-//! What one event tells one group: the event notification that they share, each one's own row and sends.
+//! What one event tells one group: the event notification that they share, and each recipient's own notification and sends.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use belfry_aws::Failure;
 use domain::notification::{EventNotification, Notification, notification_id};
 use domain::recipient::{Channel, Recipient, Skip};
 use domain::routing::{Group, Route};
 use domain::send::ChannelSend;
-use domain::{Event, Time, Trace, UserId};
-use messaging::Failure;
+use domain::{Event, Timestamp, Trace, UserId};
 use texts::{Language, Reader, Texts};
 
-/// What is told.
+/// An event, rendered for a group.
 #[derive(Debug)]
-pub struct Told {
+pub struct GroupNotification {
     /// What the group shares.
     pub shared: EventNotification,
     /// The channels to send through.
@@ -21,9 +21,8 @@ pub struct Told {
     trace: Option<Trace>,
 }
 
-impl Told {
-    /// Renders the event for the group, in every language: each reader sees their own. A text that all share names its
-    /// times in UTC.
+impl GroupNotification {
+    /// Renders the event in every language; each reader sees their own. The text is shared, so its times are in UTC.
     pub fn new(texts: &Texts, event: &Event, route: &Route, group: &Group) -> Result<Self, Failure> {
         let render = |language: Language| {
             let reader = Reader::new(language, None);
@@ -51,8 +50,8 @@ impl Told {
         })
     }
 
-    /// One recipient's row.
-    pub fn to(&self, user_id: &UserId) -> Notification {
+    /// One recipient's notification.
+    pub fn of(&self, user_id: &UserId, now: Timestamp) -> Notification {
         let shared = &self.shared;
         Notification {
             notification_id: notification_id(&shared.event_id, shared.created_at, shared.audience, user_id),
@@ -61,26 +60,26 @@ impl Told {
             event_id: shared.event_id.clone(),
             group: shared.group.clone(),
             created_at: shared.created_at,
-            told_at: Time::now(),
+            told_at: now,
             shared_read: shared.shared_read,
             read_at: None,
         }
     }
 
-    /// One recipient's sends. Somebody of whom nothing is known has an inbox and no address; what goes through a channel
-    /// that is not `set_up` is skipped.
+    /// One recipient's sends. A user without a record has an inbox and no address. A channel that is not enabled is skipped.
     pub fn sends(
         &self,
         notification: &Notification,
         recipient: Option<&Recipient>,
-        set_up: &BTreeSet<Channel>,
-        times: (Time, Duration),
+        enabled: &BTreeSet<Channel>,
+        now: Timestamp,
+        grace: Duration,
     ) -> impl Iterator<Item = ChannelSend> {
-        let about = (self.shared.event_type.as_str(), self.trace.as_ref());
+        let (event_type, trace) = (self.shared.event_type.as_str(), self.trace.as_ref());
         self.channels.iter().map(move |channel| {
-            let skip = recipient.map_or(Some(Skip::NoAddress), |recipient| recipient.skip(about.0, *channel));
-            let skip = skip.or_else(|| (!set_up.contains(channel)).then_some(Skip::NotSetUp));
-            ChannelSend::new((notification, *channel), about, skip, times)
+            let skip = recipient.map_or(Some(Skip::NoAddress), |recipient| recipient.skip(event_type, *channel));
+            let skip = skip.or_else(|| (!enabled.contains(channel)).then_some(Skip::NotSetUp));
+            ChannelSend::new((notification, *channel), (event_type, trace), skip, (now, grace))
         })
     }
 }
