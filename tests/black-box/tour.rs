@@ -7,21 +7,20 @@ mod shell;
 
 use std::path::{Path, PathBuf};
 
-use harness::Stack;
-
 use compare::Ids;
+use harness::Stack;
 use page::steps;
 use shell::Shell;
 
-const TOUR: &str = include_str!("../../../docs/tour.md");
+const TOUR: &str = include_str!("../../docs/tour.md");
 
 /// Pages that name tests, as `file.rs::name`.
-const NAMING_TESTS: [&str; 2] = [include_str!("../../../README.md"), include_str!("../../../docs/delivery.md")];
+const NAMING_TESTS: [&str; 2] = [include_str!("../../README.md"), include_str!("../../docs/delivery.md")];
 
 /// Runs a page; says where it is wrong.
 async fn walk(page: &str) -> Result<usize, String> {
     let stack = Stack::start().await;
-    let (mut shell, mut ids) = (Shell::default(), Ids::default());
+    let (mut shell, mut ids) = (Shell::new(), Ids::default());
     let steps = steps(page);
     for step in &steps {
         let printed = shell.run(&stack, &step.script).await;
