@@ -7,8 +7,9 @@ mod shell;
 
 use std::path::{Path, PathBuf};
 
-use compare::Ids;
 use harness::Stack;
+
+use compare::Ids;
 use page::steps;
 use shell::Shell;
 
