@@ -118,7 +118,10 @@ pub fn start(
 }
 
 /// A function that runs on the kernel.
-trait Served<E, R>: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static {}
+trait Served<E, R>:
+    tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+{
+}
 
 impl<S, E, R> Served<E, R> for S where
     S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
