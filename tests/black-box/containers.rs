@@ -112,7 +112,7 @@ async fn an_address_of_everybody_or_of_another_machine_is_refused() {
         Host::start(Options { port: 0, ..options }).await.expect_err("it does not listen there")
     };
     assert!(matches!(refused("0.0.0.0").await, HostError::Listen { .. }));
-    assert!(matches!(refused("203.0.113.7").await, HostError::NotOurs { .. }));
+    assert!(matches!(refused("203.0.113.7").await, HostError::AddressNotLocal { .. }));
     assert!(!written.0.exists());
 }
 

@@ -1,7 +1,7 @@
 //! One attempt: every address of the recipient that does not have it yet, at the same time, through the channel's
 //! provider, and what came of all of them together.
 
-use channels::{Address, NotSent, Outgoing, Provider, Receipt};
+use channels::{Address, Outgoing, Provider, Receipt, SendError as NotSent};
 use domain::Time;
 use domain::notification::EventNotification;
 use domain::recipient::{Channel, Recipient, Skip, address_hash};

@@ -20,7 +20,7 @@ use domain::routing::Queue;
 use domain::{Event, Fresh, Time};
 use ledger::{Events, Ledger, LedgerError, Outcome, Payments, Write};
 use messaging::{Consumer, Effect, Failure, Source};
-use payments::{CancelledIntent, Confirmed, NotDone, PaymentProvider};
+use payments::{CancelledIntent, Confirmed, PaymentError as NotDone, PaymentProvider};
 use runtime::{BadSetting, Metrics, Settings};
 use uuid::Uuid;
 

@@ -1,4 +1,4 @@
-//! Stored answers: what they name is there.
+//! Stored responses: what they name exists.
 
 use domain::{EventId, StockKeepingUnit, Time, UserId};
 use ledger::idempotency_keys::Record;
@@ -11,7 +11,7 @@ use crate::check::{Beside, Check, Notes};
 use crate::finding::Invariant;
 use crate::terms::Terms;
 
-/// A stored answer, what it names, and the events that were committed with it.
+/// A stored response, what it names, and the events committed with it.
 #[derive(Debug)]
 pub(crate) struct AnswerCase {
     created_at: Time,
@@ -19,8 +19,7 @@ pub(crate) struct AnswerCase {
     missing: Vec<EventId>,
 }
 
-/// What an answer names, by the fields that only such an answer has. The rest names nothing that must be there: a refusal,
-/// or what was read.
+/// What a response names, recognised by its fields. Refusals and reads name nothing that must exist.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Named {
@@ -49,7 +48,7 @@ impl Named {
         }
     }
 
-    /// The version of what is named.
+    /// The current version of what is named.
     fn standing(&self, survey: &Survey, found: &Found) -> Beside<u64> {
         let key = &self.key(survey);
         match self {
@@ -84,7 +83,7 @@ impl Named {
         }
     }
 
-    /// Whether what was named then must still be there.
+    /// Whether what was named must still exist.
     fn is_kept(&self, since: Time, terms: &Terms, now: Time) -> bool {
         match self {
             Self::Order { .. } | Self::Reservation { .. } | Self::Entitlement { .. } => true,

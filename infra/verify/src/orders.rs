@@ -1,4 +1,4 @@
-//! Orders: they come to their end in time, and what they hold and have paid is what their status says.
+//! Orders: they finish in time, and their hold and payment match their status.
 
 use domain::Time;
 use domain::dead_letter::{DeadLetter, DeadLetterStatus, dead_letter_id};
@@ -15,10 +15,10 @@ use crate::finding::Invariant;
 use crate::lineage::{Lineage, Reported};
 use crate::terms::Terms;
 
-/// The services that may have given up on an event of an order.
+/// The services that may have a dead letter for an order's event.
 const SERVICES: [Queue; 3] = [Queue::Inventory, Queue::Payment, Queue::Order];
 
-/// An order, what it holds, what it has paid, its own events, and what services gave up on.
+/// An order, its hold and payment, its events, and the dead letters of the services.
 #[derive(Debug)]
 pub(crate) struct OrderCase {
     row: Order,
@@ -55,7 +55,7 @@ impl Check for OrderCase {
             (seen.key, Self { row: seen.row, hold, payment, lineage, letters: Vec::new() })
         };
         let mut cases: Vec<(Key, Self)> = rows.into_iter().zip(lineages).map(case).collect();
-        // Only where something does not fit does it matter whether somebody gave up.
+        // Dead letters matter only if something does not match.
         let doubtful = cases.iter().filter(|(_, case)| case.disagreement().is_some());
         let asked: Vec<Key> = doubtful.flat_map(|(_, case)| letter_keys(survey, &case.row)).collect();
         let found = survey.read(asked).await?;
@@ -77,10 +77,10 @@ impl Check for OrderCase {
         let status = order.status.as_str();
         if !order.status.is_final() {
             if terms.is_overdue(order.deadline_at, now) {
-                let found = format!("{status} past its deadline {}", order.deadline_at);
+                let found = format!("{status} after its deadline {}", order.deadline_at);
                 notes.broken(Invariant::OrderInTime, "COMPLETED, FAILED or CANCELLED", found);
             } else {
-                notes.under_way += 1;
+                notes.in_progress += 1;
             }
             return;
         }
@@ -91,7 +91,7 @@ impl Check for OrderCase {
             (DeadLetterStatus::Redriven, None) => false,
         };
         if !terms.is_overdue(order.updated_at, now) {
-            notes.under_way += 1;
+            notes.in_progress += 1;
         } else if !self.letters.iter().any(is_open) {
             notes.broken(Invariant::OrderIsSettled, format!("{status} with {expected}"), found);
         }
@@ -99,7 +99,7 @@ impl Check for OrderCase {
 }
 
 impl OrderCase {
-    /// What an order that is at its end should hold and have paid, and what is there, if that is something else.
+    /// The expected and the found hold and payment of a finished order, if they differ.
     fn disagreement(&self) -> Option<(&'static str, String)> {
         let (hold, payment) = (hold_words(&self.hold), payment_words(&self.payment));
         if matches!(self.hold, Beside::Unreadable) || matches!(self.payment, Beside::Unreadable) {
@@ -128,7 +128,7 @@ impl OrderCase {
         }
     }
 
-    /// Lines, prices and the charge of a completed order.
+    /// Compares the lines, prices and charge of a completed order.
     fn amounts(&self) -> Option<(&'static str, String)> {
         let (hold, payment) = (self.hold.row()?, self.payment.row()?);
         let PaymentState::Charged(intent) = &payment.state else { return None };

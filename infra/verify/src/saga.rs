@@ -1,4 +1,4 @@
-//! Holds and payments: each belongs to an order, and reports what became of it.
+//! Holds and payments: each belongs to an order and has an event for each change.
 
 use domain::Time;
 use domain::order::{Money, Order};
@@ -14,9 +14,9 @@ use crate::finding::Invariant;
 use crate::lineage::{Lineage, Reported};
 use crate::terms::Terms;
 
-/// What a service of the saga keeps of one order.
+/// A service's record of one order.
 pub(crate) trait Part: Sized {
-    /// The kind under which its history is kept.
+    /// The aggregate type of its events.
     const KIND: &'static str;
 
     fn table(survey: &Survey) -> &Whole<Self>;
@@ -25,16 +25,15 @@ pub(crate) trait Part: Sized {
 
     fn version(&self) -> u64;
 
-    /// The versions that have an event, and since when.
+    /// The versions that must have an event, and the time of each.
     fn reports(&self, order: Option<&Order>) -> Vec<(u64, Time)>;
 
-    /// What is charged by it.
     fn charged(&self) -> Option<&Money> {
         None
     }
 }
 
-/// A part, its order, and the events that report it.
+/// A record, its order, and its events.
 #[derive(Debug)]
 pub(crate) struct PartCase<P>(P, Beside<Order>, Lineage);
 
@@ -87,7 +86,7 @@ impl Part for Hold {
         self.version
     }
 
-    /// A hold has no time of its own.
+    /// A hold stores no time.
     fn reports(&self, order: Option<&Order>) -> Vec<(u64, Time)> {
         let last = match self.status {
             HoldStatus::Closed => 0,

@@ -1,30 +1,30 @@
-//! The rights of the functions: what a function's role does not allow is denied here as AWS denies it.
+//! Denies what a function's role does not allow, as AWS does.
 //!
-//! Every function signs with an access key of its own, its logical id, and every call is judged by the key that signed
-//! it, against the roles of the template. The host, its `/local` routes and tests sign with other keys, and are not
-//! judged. Neither is anybody where the environment has credentials: then they are everybody's.
+//! Every function signs with its own access key, its logical id. Every call is checked against the role of the function
+//! that signed it. Calls of the host, of `/local` routes and of tests have other keys and are not checked. If the
+//! environment has credentials, everybody signs with those, and nothing is checked.
 
-mod asked;
-mod client;
-mod stand_ins;
+mod http_client;
+mod provider_calls;
+mod signed_request;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-pub use asked::Asked;
-pub use stand_ins::judge_stand_ins;
+pub use provider_calls::authorize_provider_calls;
+pub use signed_request::SignedRequest;
 
 use crate::aws::{ACCOUNT, REGION};
 use crate::provision::Provisioned;
 use crate::template::{self, Reference, Template};
-use asked::Need;
+use signed_request::RequiredPermission;
 
-/// Who may do what, and what of it was done.
+/// The roles of all functions, which permissions they have used, and what they were denied.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct IamGate {
     shared: Arc<Shared>,
 }
 
@@ -32,53 +32,53 @@ pub struct Door {
 struct Shared {
     /// By access key.
     roles: BTreeMap<String, Role>,
-    /// The live sockets' API and its stage, as their ARNs name them.
-    sockets: String,
-    denied: Mutex<BTreeSet<Denied>>,
+    /// The WebSocket API's id and stage, as in its ARNs.
+    websocket_api: String,
+    denied: Mutex<BTreeSet<AccessDenied>>,
 }
 
 #[derive(Debug)]
 struct Role {
     name: String,
-    rights: Vec<Right>,
+    permissions: Vec<Permission>,
 }
 
 #[derive(Debug)]
-struct Right {
+struct Permission {
     action: String,
     resource: String,
-    /// By key, the values of which one must be the call's.
+    /// The allowed values of each condition key.
     conditions: BTreeMap<String, Vec<String>>,
     used: AtomicBool,
 }
 
-/// A call that its function's role does not allow.
+/// A call that the function's role does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Denied {
+pub struct AccessDenied {
     function: String,
     role: String,
     action: String,
     resource: String,
 }
 
-/// A role refers to something that does not exist here.
+/// A role refers to a resource that does not exist locally.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{role}: {action} is allowed on {reference}, which is not known here")]
-pub struct UnresolvedRight {
+#[error("{role} allows {action} on {reference}, which does not exist locally")]
+pub struct UnresolvedPermission {
     role: String,
     action: String,
     reference: Reference,
 }
 
-impl Door {
-    /// The rights that the template gives each function, on what was provisioned.
-    pub(crate) fn new(template: &Template, provisioned: &Provisioned) -> Result<Self, UnresolvedRight> {
-        let sockets = template.sockets.as_ref();
+impl IamGate {
+    /// Reads the roles of the template's functions.
+    pub(crate) fn new(template: &Template, provisioned: &Provisioned) -> Result<Self, UnresolvedPermission> {
+        let websocket_api = template.websocket_api.as_ref();
         let known = |reference: &Reference| match reference {
-            // By name: requests name neither region nor account, and engines have words of their own for them.
+            // Built from the name: requests name neither region nor account, and engines have their own.
             Reference::TableArn(id) => Some(table_arn(&template.table(id)?.name)),
             Reference::QueueArn(id) => Some(queue_arn(&template.queue(id)?.name)),
-            Reference::Other { resource, attribute: None } => match sockets {
+            Reference::Other { resource, attribute: None } => match websocket_api {
                 Some(api) if api.logical_id == *resource => Some(api.logical_id.clone()),
                 Some(api) if api.stage_id == *resource => Some(api.stage.clone()),
                 _ => provisioned.locate(reference),
@@ -87,43 +87,44 @@ impl Door {
         };
         let mut roles = BTreeMap::new();
         for function in &template.functions {
-            let mut role = Role { name: String::new(), rights: Vec::new() };
+            let mut role = Role { name: String::new(), permissions: Vec::new() };
             if let Some(declared) = template.role(function) {
                 role.name.clone_from(&declared.logical_id);
-                for right in &declared.rights {
+                for permission in &declared.permissions {
                     let resolve = |value: &template::Value| {
-                        value.resolve(known).map_err(|reference| UnresolvedRight {
+                        value.resolve(known).map_err(|reference| UnresolvedPermission {
                             role: declared.logical_id.clone(),
-                            action: right.action.clone(),
+                            action: permission.action.clone(),
                             reference: reference.clone(),
                         })
                     };
                     let mut conditions = BTreeMap::new();
-                    for (key, values) in &right.conditions {
+                    for (key, values) in &permission.conditions {
                         conditions.insert(key.clone(), values.iter().map(resolve).collect::<Result<_, _>>()?);
                     }
-                    let (action, resource) = (right.action.clone(), resolve(&right.resource)?);
-                    role.rights.push(Right { action, resource, conditions, used: AtomicBool::new(false) });
+                    let (action, resource) = (permission.action.clone(), resolve(&permission.resource)?);
+                    role.permissions.push(Permission { action, resource, conditions, used: AtomicBool::new(false) });
                 }
             }
             roles.insert(function.logical_id.clone(), role);
         }
-        let sockets = sockets.map(|api| format!("{}/{}", api.logical_id, api.stage)).unwrap_or_default();
-        Ok(Self { shared: Arc::new(Shared { roles, sockets, denied: Mutex::default() }) })
+        let websocket_api = websocket_api.map(|api| format!("{}/{}", api.logical_id, api.stage)).unwrap_or_default();
+        Ok(Self { shared: Arc::new(Shared { roles, websocket_api, denied: Mutex::default() }) })
     }
 
-    /// Lets a call pass that its function's role allows, and whatever no function has signed.
-    pub(crate) fn judge(&self, asked: &Asked<'_>) -> Result<(), Denied> {
-        let Some((function, role)) = self.shared.roles.get_key_value(asked.access_key) else { return Ok(()) };
-        for need in asked.needs(&self.shared.sockets) {
-            if !role.allows(&need) {
-                let denied = Denied {
+    /// Checks a call. Unsigned calls and calls of other signers are allowed.
+    pub(crate) fn authorize(&self, request: Option<&SignedRequest<'_>>) -> Result<(), AccessDenied> {
+        let Some(request) = request else { return Ok(()) };
+        let Some((function, role)) = self.shared.roles.get_key_value(request.access_key) else { return Ok(()) };
+        for needed in request.required_permissions(&self.shared.websocket_api) {
+            if !role.allows(&needed) {
+                let denied = AccessDenied {
                     function: function.clone(),
                     role: role.name.clone(),
-                    resource: need.resources.into_iter().next().unwrap_or_default(),
-                    action: need.action,
+                    resource: needed.resources.into_iter().next().unwrap_or_default(),
+                    action: needed.action,
                 };
-                tracing::error!(function, action = denied.action, resource = denied.resource, "access denied");
+                tracing::error!(function, action = denied.action, resource = denied.resource, "access denied by role");
                 self.denied().insert(denied.clone());
                 return Err(denied);
             }
@@ -131,18 +132,18 @@ impl Door {
         Ok(())
     }
 
-    /// What was denied so far, in AWS's words.
+    /// The denied calls, in AWS's words.
     pub fn denials(&self) -> Vec<String> {
-        self.denied().iter().map(Denied::message).collect()
+        self.denied().iter().map(AccessDenied::message).collect()
     }
 
-    /// For `GET /local/rights`: of every function what it may do, whether it has, and what it was denied.
+    /// For `GET /local/rights`: each function's permissions, whether it has used them, and what it was denied.
     pub(crate) fn report(&self) -> Value {
         let denied = self.denied();
         let functions = self.shared.roles.iter().map(|(function, role)| {
-            let granted = role.rights.iter().map(|right| {
-                let used = right.used.load(Ordering::Relaxed);
-                json!({"action": right.action, "resource": right.resource, "used": used})
+            let granted = role.permissions.iter().map(|permission| {
+                let used = permission.used.load(Ordering::Relaxed);
+                json!({"action": permission.action, "resource": permission.resource, "used": used})
             });
             let denied = denied.iter().filter(|denied| denied.function == *function);
             let denied = denied.map(|denied| json!({"action": denied.action, "resource": denied.resource}));
@@ -156,23 +157,23 @@ impl Door {
         json!({"functions": functions.collect::<Vec<_>>()})
     }
 
-    fn denied(&self) -> std::sync::MutexGuard<'_, BTreeSet<Denied>> {
+    fn denied(&self) -> MutexGuard<'_, BTreeSet<AccessDenied>> {
         self.shared.denied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Role {
-    fn allows(&self, need: &Need) -> bool {
+    fn allows(&self, needed: &RequiredPermission) -> bool {
         let mut allowed = false;
-        // All that match, not the first alone: a right that another one covers is used as much as that.
-        for right in self.rights.iter().filter(|right| right.action == need.action) {
+        // All matching permissions count as used, not only the first.
+        for permission in self.permissions.iter().filter(|permission| permission.action == needed.action) {
             let is_met = |(key, values): (&String, &Vec<String>)| {
                 // A call without the key meets no condition on it.
-                need.context.get(key.as_str()).is_some_and(|value| values.contains(value))
+                needed.context.get(key.as_str()).is_some_and(|value| values.contains(value))
             };
-            let named = need.resources.iter().any(|resource| matches(&right.resource, resource));
-            if named && right.conditions.iter().all(is_met) {
-                right.used.store(true, Ordering::Relaxed);
+            let is_named = needed.resources.iter().any(|resource| matches(&permission.resource, resource));
+            if is_named && permission.conditions.iter().all(is_met) {
+                permission.used.store(true, Ordering::Relaxed);
                 allowed = true;
             }
         }
@@ -180,11 +181,10 @@ impl Role {
     }
 }
 
-impl Denied {
-    /// The name of the error.
+impl AccessDenied {
     const NAME: &str = "AccessDeniedException";
 
-    /// As AWS says it.
+    /// AWS's text.
     fn message(&self) -> String {
         let Self { function, role, action, resource } = self;
         format!(
@@ -193,13 +193,13 @@ impl Denied {
         )
     }
 
-    /// Services that have one path for all operations answer 400 to everything that is wrong, the others 403.
+    /// Services with one path for all operations answer 400 to every error, the others 403.
     fn status(&self) -> u16 {
         let of_service = |service: &str| self.action.split(':').next() == Some(service);
         if ["dynamodb", "secretsmanager", "sms-voice", "sqs"].into_iter().any(of_service) { 400 } else { 403 }
     }
 
-    /// AWS's answer in its JSON protocols.
+    /// The body in AWS's JSON protocols.
     fn json(&self) -> String {
         let kind = format!("com.amazon.coral.service#{}", Self::NAME);
         json!({"__type": kind, "message": self.message()}).to_string()
@@ -214,7 +214,7 @@ fn queue_arn(name: &str) -> String {
     format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}")
 }
 
-/// Whether a resource is one of those that a policy names; `*` stands for any text.
+/// Whether a policy's pattern matches a resource. `*` stands for any text.
 fn matches(pattern: &str, resource: &str) -> bool {
     let Some((before, mut pattern)) = pattern.split_once('*') else { return pattern == resource };
     let Some(mut rest) = resource.strip_prefix(before) else { return false };
@@ -235,12 +235,31 @@ Resources:
     Type: AWS::Serverless::Function
     Metadata: { BuildProperties: { Binary: mail } }
     Properties: { Role: !GetAtt MailRole.Arn }
+  Work:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: work } }
+    Properties: { Role: !GetAtt WorkRole.Arn }
+  Orders:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: orders
+      AttributeDefinitions: [{ AttributeName: id, AttributeType: S }]
+      KeySchema: [{ AttributeName: id, KeyType: HASH }]
+  WorkRole:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument: &lambda
+        Version: "2012-10-17"
+        Statement: [{ Effect: Allow, Principal: { Service: lambda.amazonaws.com }, Action: sts:AssumeRole }]
+      Policies:
+        - PolicyName: work
+          PolicyDocument:
+            Version: "2012-10-17"
+            Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Orders.Arn }]
   MailRole:
     Type: AWS::IAM::Role
     Properties:
-      AssumeRolePolicyDocument:
-        Version: "2012-10-17"
-        Statement: [{ Effect: Allow, Principal: { Service: lambda.amazonaws.com }, Action: sts:AssumeRole }]
+      AssumeRolePolicyDocument: *lambda
       Policies:
         - PolicyName: mail
           PolicyDocument:
@@ -256,31 +275,36 @@ Resources:
                 Condition: { StringEquals: { aws:SourceAccount: "000000000000" } }
 "#;
 
-    #[test]
-    fn a_mail_is_allowed_only_from_the_senders_that_the_right_names() {
+    /// The gate of a function `Mail` and a function `Work`.
+    pub fn gate() -> IamGate {
         let template = Template::parse(TEMPLATE, &Default::default()).expect("a template");
-        let door = Door::new(&template, &Provisioned::default()).expect("its rights");
-        let judge = |service: &str, target: &str, path: &str, body: &Value| {
+        IamGate::new(&template, &Provisioned::default()).expect("its permissions")
+    }
+
+    #[test]
+    fn email_is_allowed_only_from_the_senders_in_the_condition() {
+        let iam = gate();
+        let authorize = |service: &str, target: &str, path: &str, body: &Value| {
             let signed = format!("AWS4-HMAC-SHA256 Credential=Mail/20260101/us-east-1/{service}/aws4_request");
             let header = |name: &str| Some(if name == "authorization" { signed.as_str() } else { target });
             let body = body.to_string();
-            let asked = Asked::read(header, ("POST", path), body.as_bytes()).expect("a signature");
-            door.judge(&asked).map_err(|denied| denied.action)
+            let request = SignedRequest::read(header, "POST", path, body.as_bytes()).expect("a signature");
+            iam.authorize(Some(&request)).map_err(|denied| denied.action)
         };
         let mail = |from: &str| {
             let mail = json!({"FromEmailAddress": from, "ConfigurationSetName": "set"});
-            judge("ses", "", "/v2/email/outbound-emails", &mail)
+            authorize("ses", "", "/v2/email/outbound-emails", &mail)
         };
         assert_eq!(mail("Belfry <b@example.com>"), Ok(()));
         assert_eq!(mail("c@example.com"), Ok(()));
         assert_eq!(mail("d@example.com"), Err("ses:SendEmail".to_owned()));
-        // The host does not know the key, so nothing meets the condition.
+        // The host does not know this condition key, so the condition is not met.
         let message = json!({"QueueUrl": "http://127.0.0.1:9/000000000000/work"});
-        assert_eq!(judge("sqs", "AmazonSQS.SendMessage", "/", &message), Err("sqs:SendMessage".to_owned()));
+        assert_eq!(authorize("sqs", "AmazonSQS.SendMessage", "/", &message), Err("sqs:SendMessage".to_owned()));
     }
 
     #[test]
-    fn a_pattern_names_what_its_stars_stand_for() {
+    fn star_in_a_pattern_stands_for_any_text() {
         for (pattern, resource, is_named) in [
             ("arn:a", "arn:a", true),
             ("arn:a", "arn:ab", false),

@@ -1,4 +1,4 @@
-//! `/@connections/{id}`: API Gateway's management API, in its wire shape. Signatures are not checked, as nowhere here.
+//! `/@connections/{id}`: API Gateway's management API. Signatures are not checked.
 
 use std::sync::Arc;
 
@@ -10,17 +10,16 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::error::TrySendError;
 
-use super::{LONGEST_MESSAGE, LiveGateway, Open, Outgoing};
+use super::{LONGEST_MESSAGE, Open, Outgoing, WebSocketGateway};
 
-type Shared = State<Arc<LiveGateway>>;
+type Shared = State<Arc<WebSocketGateway>>;
 
-/// Sends a message to a socket.
 pub async fn send(State(live): Shared, Path(id): Path<String>, body: Bytes) -> Result<StatusCode, Refused> {
     let open = live.find(&id)?;
     if body.len() > LONGEST_MESSAGE {
         return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, "PayloadTooLargeException"));
     }
-    // As there: what it sends is text.
+    // API Gateway sends text.
     let message = String::from_utf8_lossy(&body).into_owned();
     match open.outbox.try_send(Outgoing::Message(message)) {
         Ok(()) => Ok(StatusCode::OK),
@@ -29,28 +28,26 @@ pub async fn send(State(live): Shared, Path(id): Path<String>, body: Bytes) -> R
     }
 }
 
-/// Says since when a socket is open.
 pub async fn show(State(live): Shared, Path(id): Path<String>) -> Result<Json<Value>, Refused> {
     let open = live.find(&id)?;
     let identity = json!({"sourceIp": "127.0.0.1", "userAgent": ""});
     Ok(Json(json!({"connectedAt": open.connected_at, "lastActiveAt": open.connected_at, "identity": identity})))
 }
 
-/// Closes a socket.
 pub async fn close(State(live): Shared, Path(id): Path<String>) -> Result<StatusCode, Refused> {
-    // One whose outbox is full is cut off: dropping the sender ends it.
+    // If the outbox is full, dropping the sender ends the connection.
     let Some(open) = live.open_sockets().remove(&id) else { return Err(Refused::GONE) };
     drop(open.outbox.try_send(Outgoing::Close));
     Ok(StatusCode::NO_CONTENT)
 }
 
-impl LiveGateway {
+impl WebSocketGateway {
     fn find(&self, id: &str) -> Result<Open, Refused> {
         self.open_sockets().get(id).cloned().ok_or(Refused::GONE)
     }
 }
 
-/// A refusal, which clients tell by the header.
+/// A refusal. Clients read its name from the header.
 pub struct Refused(StatusCode, &'static str);
 
 impl Refused {

@@ -1,8 +1,8 @@
-//! One HTTP/1.1 server on a port of the loopback, and of other addresses of this machine, with a thread of its own.
+//! An HTTP/1.1 server on one port of 127.0.0.1, and of other addresses of this machine, on a thread of its own.
 //!
-//! Each engine has its own thread because a request to DynamoDB blocks it while the database works, and must hold up
-//! neither SQS nor whoever started the engine: many tests run on a single thread. A database has one
-//! lock around everything, so a second thread would only wait, and make each request slower by waking it.
+//! Each engine has its own thread because a DynamoDB request blocks it while the database works. That must hold up
+//! neither SQS nor the caller: many tests run on a single thread. One thread is enough, because the database holds one
+//! lock for everything.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -25,59 +25,59 @@ use tokio::sync::oneshot;
 
 use crate::EngineError;
 
-/// How often a free port of the loopback is looked for that is free on the other addresses too.
-const TRIES: usize = 32;
+/// Attempts to find a port that is free on all addresses.
+const ATTEMPTS: usize = 32;
 
-/// Listens on one port of 127.0.0.1 and of the other addresses; 0 lets the system choose one that is free on all of them.
+/// Listens on one port of 127.0.0.1 and of the other addresses. Port 0 lets the system choose one that is free on all.
 ///
 /// # Errors
-/// When the port is taken, or an address is not this machine's. An address that stands for all of them is refused: whoever
-/// reaches this machine would reach its data.
-pub fn listen(asked: u16, also: &[IpAddr]) -> io::Result<Vec<BlockingListener>> {
+///
+/// Fails if the port is taken or an address is not this machine's. An unspecified address (0.0.0.0, ::) is refused,
+/// because it would open the data to the network.
+pub fn listen(port: u16, also: &[IpAddr]) -> io::Result<Vec<BlockingListener>> {
     if also.iter().any(IpAddr::is_unspecified) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot listen on every address of this machine"));
     }
     let others = also.iter().filter(|address| **address != Ipv4Addr::LOCALHOST);
     let bind = || {
-        let loopback = BlockingListener::bind((Ipv4Addr::LOCALHOST, asked))?;
+        let loopback = BlockingListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let port = loopback.local_addr()?.port();
         let others = others.clone().map(|address| BlockingListener::bind((*address, port)));
         let listeners = std::iter::once(Ok(loopback)).chain(others).collect::<io::Result<Vec<_>>>()?;
         listeners.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
         Ok::<_, io::Error>(listeners)
     };
-    let mut tries = 1;
+    let mut attempts = 1;
     loop {
         match bind() {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && asked == 0 && tries < TRIES => tries += 1,
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && port == 0 && attempts < ATTEMPTS => attempts += 1,
             listeners => return listeners,
         }
     }
 }
 
-/// A port that is listened on and that nobody serves yet.
+/// A bound port that is not served yet.
 ///
-/// Bound without a runtime, so that a taken port is known before a thread is started, and a client that is quick
-/// waits in the backlog instead of being refused.
-pub(crate) struct Port {
+/// Bound before the thread starts, so that a taken port is reported at once and an early client waits in the backlog.
+pub(crate) struct BoundPort {
     number: u16,
     listeners: Vec<BlockingListener>,
 }
 
-impl Port {
-    pub(crate) fn listen(asked: u16, also: &[IpAddr]) -> Result<Port, EngineError> {
+impl BoundPort {
+    pub(crate) fn listen(port: u16, also: &[IpAddr]) -> Result<BoundPort, EngineError> {
         let bind = || {
-            let listeners = listen(asked, also)?;
+            let listeners = listen(port, also)?;
             let loopback = listeners.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
-            Ok(Port { number: loopback.local_addr()?.port(), listeners })
+            Ok(BoundPort { number: loopback.local_addr()?.port(), listeners })
         };
         bind().map_err(|source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => EngineError::PortTaken { port: asked, source },
-            _ => EngineError::Listen { port: asked, source },
+            io::ErrorKind::AddrInUse => EngineError::PortTaken { port, source },
+            _ => EngineError::Listen { port, source },
         })
     }
 
-    /// The port's number, which is another than was asked for if that was 0.
+    /// The number of the port, chosen by the system if 0 was requested.
     pub(crate) fn number(&self) -> u16 {
         self.number
     }
@@ -106,49 +106,48 @@ where
 {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return tracing::error!(%error, port, "the port cannot be served"),
+        Err(error) => return tracing::error!(%error, port, "cannot serve the port"),
     };
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, port, "a connection was not accepted");
-                // Out of file descriptors, most likely: asking again at once would only spin.
+                tracing::warn!(%error, port, "accept failed; retrying");
+                // Most likely out of file descriptors: retrying at once would only spin.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        // hyper writes head and body of an answer in one go; without this, an answer too large for one packet
-        // would still wait up to 40 ms for the client's delayed acknowledgement.
+        // Without this, an answer too large for one packet waits up to 40 ms for the client's delayed acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection keeps Nagle's algorithm");
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service.clone());
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended early");
+                tracing::debug!(%error, "connection closed early");
             }
         });
     }
 }
 
-/// A server at work. Dropping it tells its thread to end.
+/// A running server. Dropping it ends its thread.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct Server {
     url: String,
-    /// Nothing is ever sent on these two: it is their end that tells.
+    /// Nothing is sent on these two channels: dropping one end is the signal.
     alive: oneshot::Sender<Infallible>,
     ended: oneshot::Receiver<Infallible>,
     thread: JoinHandle<()>,
 }
 
-impl Served {
+impl Server {
     /// Runs `server` on a new thread until this value is dropped or stopped.
     pub(crate) async fn start<F: Future<Output = ()>>(
         name: &'static str,
-        port: Port,
-        server: impl FnOnce(Port) -> F + Send + 'static,
-    ) -> Result<Served, EngineError> {
+        port: BoundPort,
+        server: impl FnOnce(BoundPort) -> F + Send + 'static,
+    ) -> Result<Server, EngineError> {
         let url = format!("http://{}:{}", Ipv4Addr::LOCALHOST, port.number());
         let (alive, owner_gone) = oneshot::channel();
         let (ending, ended) = oneshot::channel();
@@ -156,7 +155,7 @@ impl Served {
         let body = move || {
             match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => {
-                    // Nobody listens any more if the caller gave up starting; then `alive` is gone, too.
+                    // Fails if the caller gave up starting; then `alive` is dropped, too.
                     let _ = report.send(Ok(()));
                     run_until(runtime, owner_gone, server(port));
                 }
@@ -170,9 +169,9 @@ impl Served {
         let thread = thread::Builder::new().name(format!("engine-{name}")).spawn(body).map_err(failed)?;
         match started.await {
             Ok(outcome) => outcome.map_err(failed)?,
-            Err(_) => return Err(failed(io::Error::other("the thread ended before it served"))),
+            Err(_) => return Err(failed(io::Error::other("the thread ended before it served a request"))),
         }
-        Ok(Served { url, alive, ended, thread })
+        Ok(Server { url, alive, ended, thread })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -181,12 +180,12 @@ impl Served {
 
     /// Ends the server and waits until its port and its connections are closed.
     pub(crate) async fn stop(self) {
-        let Served { url, alive, ended, thread } = self;
+        let Server { url, alive, ended, thread } = self;
         drop(alive);
         // Awaited first so that joining, which blocks, has nothing left to wait for.
         let _ = ended.await;
         if thread.join().is_err() {
-            tracing::error!(url, "the engine's thread panicked");
+            tracing::error!(url, "engine thread panicked");
         }
     }
 }
@@ -198,7 +197,6 @@ fn run_until(runtime: Runtime, owner_gone: oneshot::Receiver<Infallible>, server
             () = server => {}
         }
     });
-    // A request that waits (a long poll) would hold up an orderly end for 20 seconds, and a client cannot tell
-    // the difference to a service that went away.
+    // An orderly shutdown would wait up to 20 seconds for a long poll.
     runtime.shutdown_background();
 }

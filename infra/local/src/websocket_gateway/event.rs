@@ -3,18 +3,17 @@
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use super::LiveGateway;
+use super::WebSocketGateway;
 use crate::template::Route;
 
-/// What a socket's events have in common.
+/// The part that all events of a connection share.
 #[derive(Debug, Clone)]
 pub struct About {
     pub connection_id: String,
     pub connected_at: jiff::Timestamp,
 }
 
-impl LiveGateway {
-    /// A socket is about to open.
+impl WebSocketGateway {
     pub fn connect_event(&self, about: &About, headers: &HeaderMap, query: &[(String, String)]) -> Value {
         let headers: Vec<_> = headers
             .iter()
@@ -23,7 +22,7 @@ impl LiveGateway {
         let mut event = self.event(about, Route::Connect, "CONNECT");
         event["headers"] = last_of_each(&headers);
         event["multiValueHeaders"] = all_of_each(&headers);
-        // As there: without parameters, the fields are left out.
+        // API Gateway leaves the fields out if there are no parameters.
         if !query.is_empty() {
             event["queryStringParameters"] = last_of_each(query);
             event["multiValueQueryStringParameters"] = all_of_each(query);
@@ -31,7 +30,6 @@ impl LiveGateway {
         event
     }
 
-    /// A socket has closed.
     pub fn disconnect_event(&self, about: &About, code: u16, reason: &str) -> Value {
         let mut event = self.event(about, Route::Disconnect, "DISCONNECT");
         event["requestContext"]["disconnectStatusCode"] = json!(code);
@@ -39,7 +37,6 @@ impl LiveGateway {
         event
     }
 
-    /// A socket said something.
     pub fn message_event(&self, about: &About, body: &str, is_base64: bool) -> Value {
         let mut event = self.event(about, Route::Default, "MESSAGE");
         event["requestContext"]["messageId"] = json!(uuid::Uuid::now_v7());

@@ -1,4 +1,4 @@
-//! `AWS::ApiGatewayV2::*`: the one WebSocket API, and which function each of its routes invokes.
+//! `AWS::ApiGatewayV2::*`: the WebSocket API and the function behind each route.
 
 use super::error::TemplateError;
 use super::typed::{Flag, Invocation, Text, only, properties};
@@ -8,32 +8,26 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
-/// What the types of all these resources begin with.
 pub(super) const PREFIX: &str = "AWS::ApiGatewayV2::";
 
-/// A WebSocket API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SocketApi {
-    /// The name within the template.
+pub struct WebSocketApi {
     pub logical_id: String,
-    /// The stage, which is the path that sockets are opened at.
+    /// Also the path where clients connect.
     pub stage: String,
-    /// The stage's name within the template.
+    /// The logical id of the stage.
     pub stage_id: String,
-    /// The logical id of the function behind each route.
+    /// The function behind each route.
     pub routes: BTreeMap<Route, String>,
 }
 
-/// When a function is invoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Route {
-    /// A socket is about to open.
     #[serde(rename = "$connect")]
     Connect,
-    /// A socket has closed.
     #[serde(rename = "$disconnect")]
     Disconnect,
-    /// A socket said something.
+    /// A client sent a message.
     #[serde(rename = "$default")]
     Default,
 }
@@ -65,7 +59,6 @@ properties! {
 only! { WebSocket = "WEBSOCKET", Proxy = "AWS_PROXY", NoAuthorization = "NONE" }
 
 impl Route {
-    /// The route's key, as an event names it.
     pub fn key(self) -> &'static str {
         match self {
             Self::Connect => "$connect",
@@ -75,8 +68,8 @@ impl Route {
     }
 }
 
-impl SocketApi {
-    /// `template` has to hold the functions already.
+impl WebSocketApi {
+    /// `template` must already hold the functions.
     pub(super) fn read(resources: &[Resource], template: &Template) -> Result<Option<Self>, TemplateError> {
         let of_kind = |kind: &'static str| {
             resources.iter().filter(move |resource| resource.kind.strip_prefix(PREFIX) == Some(kind))
@@ -118,21 +111,21 @@ impl SocketApi {
             let problem = || format!("must be integrations/ and an integration of this API (got \"{}\")", route.target);
             let function = function.ok_or_else(|| resource.wrong("Target", problem()))?;
             if routes.insert(route.route_key, function.clone()).is_some() {
-                return Err(resource.wrong("RouteKey", format!("{} has a route already", route.route_key.key())));
+                return Err(resource.wrong("RouteKey", format!("{} already has a route", route.route_key.key())));
             }
         }
-        // Without it, anybody could open a socket.
+        // Without it, anybody could connect.
         if !routes.contains_key(&Route::Connect) {
-            return Err(TemplateError::at(&api.path, "has no route $connect"));
+            return Err(TemplateError::at(&api.path, "must have a route $connect"));
         }
         let mut stages = of_kind("Stage");
-        let Some(stage) = stages.next() else { return Err(TemplateError::at(&api.path, "has no stage")) };
+        let Some(stage) = stages.next() else { return Err(TemplateError::at(&api.path, "must have a stage")) };
         if let Some(another) = stages.next() {
             return Err(another.unsupported());
         }
         let properties: Stage = stage.typed()?;
         belongs(stage, &properties.api_id)?;
-        // Nothing else here makes a deployment, without which the stage would answer nobody.
+        // Without a deployment, the stage would not answer.
         if !properties.auto_deploy.0 {
             return Err(stage.wrong("AutoDeploy", "must be true"));
         }

@@ -1,4 +1,4 @@
-//! The same judgement in front of the providers' stand-ins: the clients of SES and SMS bring HTTP clients of their own.
+//! Checks the calls to the local providers: the clients of SES and SMS have their own HTTP clients.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -7,27 +7,27 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::{Asked, Denied, Door};
+use super::{AccessDenied, IamGate, SignedRequest};
 
-/// More than any provider takes.
+/// More than any provider accepts.
 const LARGEST_REQUEST: usize = 64 * 1024 * 1024;
 
-/// Answers what the door denies; everything else goes on.
-pub async fn judge_stand_ins(State(door): State<Door>, request: Request, next: Next) -> Response {
+/// Answers denied calls.
+pub async fn authorize_provider_calls(State(iam): State<IamGate>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LARGEST_REQUEST).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let asked = Asked::read(header, (parts.method.as_str(), parts.uri.path()), &body);
-    match asked.map_or(Ok(()), |asked| door.judge(&asked)) {
+    let signed = SignedRequest::read(header, parts.method.as_str(), parts.uri.path(), &body);
+    match iam.authorize(signed.as_ref()) {
         Ok(()) => next.run(Request::from_parts(parts, Body::from(body))).await,
         Err(denied) => answer(&denied),
     }
 }
 
-fn answer(denied: &Denied) -> Response {
+fn answer(denied: &AccessDenied) -> Response {
     let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::FORBIDDEN);
-    let headers = [(CONTENT_TYPE.as_str(), "application/x-amz-json-1.0"), ("x-amzn-errortype", Denied::NAME)];
+    let headers = [(CONTENT_TYPE.as_str(), "application/x-amz-json-1.0"), ("x-amzn-errortype", AccessDenied::NAME)];
     (status, headers, denied.json()).into_response()
 }

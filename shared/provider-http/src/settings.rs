@@ -1,4 +1,4 @@
-//! How the settings of providers are read: the time limit, texts that may be left out, and URLs that must be safe.
+//! Settings of provider clients: the time limit, and endpoint URLs that are safe to call.
 
 use std::time::Duration;
 
@@ -8,34 +8,35 @@ use runtime::{BadSetting, Settings, is_local_host};
 
 const TIME_LIMIT: &str = "BELFRY_PROVIDER_TIME_LIMIT";
 
-/// How long one send, or one request of a payment, may take in all. Bounded, because a claim's lease ends after 30 s, and what is recorded after that
-/// is recorded by nobody.
+/// Reads `BELFRY_PROVIDER_TIME_LIMIT`, which bounds one send or one payment request (10 s by default, at most 20 s).
+///
+/// A send's lease ends after 30 s, and a result that arrives later is not recorded.
 pub fn time_limit(settings: &Settings) -> Result<Duration, BadSetting> {
     let limit = settings.duration(TIME_LIMIT, Duration::from_secs(10), Duration::from_secs(1))?;
     if limit > Duration::from_secs(20) {
-        return Err(wrong(TIME_LIMIT, "at most 20s", settings.text(TIME_LIMIT)?));
+        return Err(invalid_setting(TIME_LIMIT, "at most 20s", settings.text(TIME_LIMIT)?));
     }
     Ok(limit)
 }
 
-/// How long connecting may take: part of the limit only, so that an address that swallows packets is told apart from a
-/// provider that holds its answer.
+/// Returns the time limit for connecting: a part of the whole, so that an unreachable address is told from a slow answer.
 pub fn connect_limit(limit: Duration) -> Duration {
     (limit / 2).min(Duration::from_secs(3))
 }
 
-/// Where a provider answers, if that is set: https, or http on the loopback. In a container of `sam local` it must be set,
-/// and be the local stack's.
+/// Reads the endpoint URL of a provider, if one is set. It must be https, or http on loopback. In a container of
+/// `sam local` it is required and must be the local stack's.
 pub fn endpoint(settings: &Settings, name: &str) -> Result<Option<Url>, BadSetting> {
     let Some(text) = settings.endpoint_url(name)? else { return Ok(None) };
     match Url::parse(&text) {
         Ok(url) if may_call(settings, &url) => Ok(Some(url)),
-        _ => Err(wrong(name, "an https URL, or an http URL of the loopback", text)),
+        _ => Err(invalid_setting(name, "an https URL, or an http URL on loopback", text)),
     }
 }
 
-/// Whether anything may be sent there: what is sent must not be read on the way. From a container of `sam local` nothing may
-/// leave the machine, and the machine has another name there than the loopback's.
+/// Returns whether requests may be sent to this URL: https anywhere, http on loopback only.
+///
+/// A container of `sam local` may call nothing but this machine, which has another host name there.
 pub fn may_call(settings: &Settings, url: &Url) -> bool {
     if settings.in_sam_local() {
         return matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(is_local_host);
@@ -43,14 +44,14 @@ pub fn may_call(settings: &Settings, url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_loopback))
 }
 
-/// A setting that cannot be what it is.
-pub fn wrong(name: &str, expected: &str, value: impl Into<String>) -> BadSetting {
+/// Returns the error for a setting with an invalid value.
+pub fn invalid_setting(name: &str, expected: &str, value: impl Into<String>) -> BadSetting {
     BadSetting::Wrong { name: name.to_owned(), expected: expected.to_owned(), value: value.into() }
 }
 
-/// Wrong, and secret: the error will be logged.
-pub fn wrong_secret(name: &str, expected: &str) -> BadSetting {
-    wrong(name, expected, "(not shown)")
+/// Returns the error for an invalid value that must not be logged.
+pub fn invalid_secret(name: &str, expected: &str) -> BadSetting {
+    invalid_setting(name, expected, "(not shown)")
 }
 
 #[cfg(test)]
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_http_is_for_the_loopback_alone() {
+    fn plain_http_is_allowed_on_loopback_only() {
         let deployed = Settings::from_iter([]);
         for safe in ["https://fcm.googleapis.com", "http://127.0.0.1:9", "http://[::1]:9", "http://localhost"] {
             assert!(may_call(&deployed, &Url::parse(safe).expect("a URL")), "{safe}");
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_local_stack_is_called_from_a_container_of_sam_local() {
+    fn sam_local_containers_call_the_local_stack_only() {
         let endpoint = |values: &[(&str, &str)]| {
             let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
             endpoint(&values.iter().chain(&[("AWS_SAM_LOCAL", "true")]).map(own).collect(), "BELFRY_FCM_URL")
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_limit_ends_before_a_lease_does() {
+    fn time_limit_is_shorter_than_a_send_lease() {
         let limit = |text: &str| time_limit(&[(TIME_LIMIT.to_owned(), text.to_owned())].into_iter().collect());
         assert_eq!(limit("5s"), Ok(Duration::from_secs(5)));
         assert!(limit("30s").is_err());

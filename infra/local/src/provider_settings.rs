@@ -1,5 +1,4 @@
-//! What a deployment names of the outside world, answered by the stand-ins of this host: where providers answer, and the
-//! secrets that we share with them.
+//! The parameters, settings and secrets with which functions reach the providers, here the local stand-ins.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::template::Function;
 
-/// Parameters that a deployment must give.
+/// Required parameters without secrets.
 pub const PARAMETERS: [(&str, &str); 4] = [
     ("JwtIssuer", "https://issuer.example.com"),
     ("JwtAudience", "belfry"),
@@ -16,34 +15,34 @@ pub const PARAMETERS: [(&str, &str); 4] = [
     ("SmsOrigination", "arn:aws:sms-voice:us-east-1:000000000000:pool/pool-belfry"),
 ];
 
-/// Parameters that name a secret, and how the secret's name ends.
+/// Parameters that name a secret, and the end of the secret's name.
 const SECRETS: [(&str, &str); 2] = [("FcmSecret", "fcm"), ("PaymentSecret", "payment")];
 
-/// The secret that the template creates, and how its name ends.
+/// The secret that the template creates, and the end of its name.
 const UNSUBSCRIBE: (&str, &str) = ("UnsubscribeSecret", "unsubscribe");
 
-/// What this host says of the outside world.
-pub struct Outside {
-    /// Where the stand-ins answer: hardly a deployment has such settings, so they are told to everybody.
-    stand_ins: BTreeMap<String, String>,
-    /// In place of what the template says.
-    named: BTreeMap<String, String>,
+/// The settings that point functions to the local providers.
+pub struct ProviderSettings {
+    /// For all functions: deployments do not set them.
+    endpoints: BTreeMap<String, String>,
+    /// For functions whose environment in the template has them.
+    overrides: BTreeMap<String, String>,
 }
 
-/// The parameters that a deployment must give.
+/// The required parameters of a deployment.
 pub fn parameters(stack: &str) -> BTreeMap<String, String> {
     let secrets = SECRETS.map(|(parameter, end)| (parameter, Secrets::arn(&format!("{stack}-{end}"))));
     let others = PARAMETERS.map(|(parameter, value)| (parameter, value.to_owned()));
     secrets.into_iter().chain(others).map(|(parameter, value)| (parameter.to_owned(), value)).collect()
 }
 
-/// The ARNs of the secrets that the template creates, by their logical ids.
+/// The ARNs of the secrets that the template creates, by logical id.
 pub fn created_secrets(stack: &str) -> BTreeMap<String, String> {
     let (logical_id, end) = UNSUBSCRIBE;
     [(logical_id.to_owned(), Secrets::arn(&format!("{stack}-{end}")))].into()
 }
 
-/// Creates the secrets of a stack; that of the mail server for whoever has one. Access tokens of FCM are given out at `token_server`.
+/// Creates the secrets of a stack, including one for an SMTP server. FCM access tokens come from `token_server`.
 pub fn create_secrets(providers: &Providers, stack: &str, token_server: &str) {
     let random: [u8; 32] = rand::random();
     let values = [
@@ -58,30 +57,29 @@ pub fn create_secrets(providers: &Providers, stack: &str, token_server: &str) {
     providers.know_payment_secret(&format!("{stack}-payment"));
 }
 
-impl Outside {
-    /// The host answers at `url`, the stand-ins at `providers`.
+impl ProviderSettings {
+    /// The host answers at `url`, the local providers at `providers`.
     pub fn new(url: &str, providers: &str) -> Self {
-        let mut named = known();
-        named.insert("BELFRY_PUBLIC_URL".to_owned(), url.to_owned());
-        Self { stand_ins: stand_ins_at(providers), named }
+        let mut overrides = slack_hosts();
+        overrides.insert("BELFRY_PUBLIC_URL".to_owned(), url.to_owned());
+        Self { endpoints: endpoints_at(providers), overrides }
     }
 
-    /// What one function is told: of what a deployment says, only what the template tells it, so that a function which
-    /// would miss a setting when deployed misses it here.
-    pub fn settings(&self, function: &Function) -> BTreeMap<String, String> {
-        let named = self.named.iter().filter(|(name, _)| function.environment.contains_key(*name));
-        self.stand_ins.iter().chain(named).map(|(name, value)| (name.clone(), value.clone())).collect()
+    /// The settings of one function. A setting that the template does not give it is missing here as well.
+    pub fn of_function(&self, function: &Function) -> BTreeMap<String, String> {
+        let overrides = self.overrides.iter().filter(|(name, _)| function.environment.contains_key(*name));
+        self.endpoints.iter().chain(overrides).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
-/// The settings that make every provider answer at one URL: those of somebody whom this host does not outlive.
+/// The settings that point functions to providers at one URL, for a program that runs its own providers.
 pub fn providers_at(url: &str) -> BTreeMap<String, String> {
-    let mut settings = stand_ins_at(url);
-    settings.extend(known());
+    let mut settings = endpoints_at(url);
+    settings.extend(slack_hosts());
     settings
 }
 
-fn stand_ins_at(url: &str) -> BTreeMap<String, String> {
+fn endpoints_at(url: &str) -> BTreeMap<String, String> {
     owned([
         ("BELFRY_SES_ENDPOINT_URL", url.to_owned()),
         ("BELFRY_SMS_ENDPOINT_URL", url.to_owned()),
@@ -91,8 +89,8 @@ fn stand_ins_at(url: &str) -> BTreeMap<String, String> {
     ])
 }
 
-/// What a deployment would know of the providers. Whatever host a webhook names, the stand-in gets it.
-fn known() -> BTreeMap<String, String> {
+/// The local provider receives webhooks for any host.
+fn slack_hosts() -> BTreeMap<String, String> {
     owned([("BELFRY_SLACK_HOSTS", "*".to_owned())])
 }
 

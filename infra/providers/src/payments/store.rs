@@ -1,4 +1,4 @@
-//! The provider's books: every intent and refund, and the operations on them. No HTTP, no keys, no faults in here.
+//! All intents and refunds, and the operations on them. No HTTP, idempotency keys or faults.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::intent::Intent;
 use super::refusal::Refusal;
 use crate::sent::PaymentCall;
 
-/// What a request asks for.
+/// An operation, parsed from method and path.
 pub(super) enum Operation<'a> {
     CreateIntent,
     Confirm(&'a str),
@@ -20,7 +20,7 @@ pub(super) enum Operation<'a> {
     ListRefunds,
 }
 
-/// Whether a charge would go through.
+/// Whether a charge succeeds.
 #[derive(Clone, Copy)]
 pub(super) enum Card {
     Good,
@@ -29,14 +29,9 @@ pub(super) enum Card {
 
 /// Intents and refunds, oldest first.
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct Store {
     intents: Vec<Intent>,
-    refunds: Vec<Refund>,
-}
-
-struct Refund {
-    intent: String,
-    shown: Value,
+    refunds: Vec<Value>,
 }
 
 impl<'a> Operation<'a> {
@@ -54,7 +49,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Reads need no idempotency key, and Stripe ignores one.
+    /// Stripe ignores the idempotency key of a read.
     pub(super) fn is_write(&self) -> bool {
         match self {
             Self::CreateIntent | Self::Confirm(_) | Self::Cancel(_) | Self::CreateRefund => true,
@@ -63,7 +58,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-impl Book {
+impl Store {
     pub(super) fn perform(
         &mut self,
         operation: Operation<'_>,
@@ -72,65 +67,49 @@ impl Book {
         now: Timestamp,
     ) -> Result<Value, Refusal> {
         match operation {
-            Operation::CreateIntent => self.create_intent(form, card, now),
+            Operation::CreateIntent => self.create_intent(form, now),
             Operation::Confirm(id) => {
                 let intent = self.intent(id, "intent")?;
                 intent.confirm(card)?;
-                Ok(intent.shown())
+                Ok(intent.to_json())
             }
             Operation::Cancel(id) => {
                 let intent = self.intent(id, "intent")?;
-                intent.cancel(form.get("cancellation_reason").cloned(), now)?;
-                Ok(intent.shown())
+                intent.cancel(now)?;
+                Ok(intent.to_json())
             }
-            Operation::ReadIntent(id) => Ok(self.intent(id, "intent")?.shown()),
-            Operation::ListIntents => page("/v1/payment_intents", self.intents.iter().rev().map(Intent::shown), form),
+            Operation::ReadIntent(id) => Ok(self.intent(id, "intent")?.to_json()),
+            Operation::ListIntents => page("/v1/payment_intents", self.intents.iter().rev().map(Intent::to_json), form),
             Operation::CreateRefund => self.create_refund(form, now),
-            Operation::ListRefunds => {
-                let of = form.get("payment_intent");
-                let asked_for = |refund: &&Refund| of.is_none_or(|id| refund.intent == *id);
-                page(
-                    "/v1/refunds",
-                    self.refunds.iter().rev().filter(asked_for).map(|refund| refund.shown.clone()),
-                    form,
-                )
-            }
+            Operation::ListRefunds => page("/v1/refunds", self.refunds.iter().rev().cloned(), form),
         }
     }
 
-    fn create_intent(&mut self, form: &Form, card: Card, now: Timestamp) -> Result<Value, Refusal> {
+    fn create_intent(&mut self, form: &Form, now: Timestamp) -> Result<Value, Refusal> {
         let amount = positive(form, "amount")?.ok_or(Refusal::MissingParameter("amount"))?;
         let currency = required(form, "currency")?.to_ascii_lowercase();
-        let mut intent = Intent::new(amount, currency, metadata(form), now);
-        let confirmed = match form.get("confirm").map(String::as_str) {
-            Some("true") => intent.confirm(card),
-            _ => Ok(()),
-        };
-        let shown = intent.shown();
-        // A declined card leaves the intent behind, to be confirmed again.
+        let intent = Intent::new(amount, currency, metadata(form), now);
+        let json = intent.to_json();
         self.intents.push(intent);
-        confirmed.map(|()| shown)
+        Ok(json)
     }
 
     fn create_refund(&mut self, form: &Form, now: Timestamp) -> Result<Value, Refusal> {
-        let amount = positive(form, "amount")?;
         let intent = self.intent(required(form, "payment_intent")?, "payment_intent")?;
-        let (charge, amount) = intent.refund(amount)?;
-        let shown = json!({
+        let charge = intent.refund()?;
+        let refund = json!({
             "id": format!("re_{}", Uuid::now_v7().simple()),
             "object": "refund",
-            "amount": amount,
+            "amount": intent.amount,
             "charge": charge,
             "created": now.as_second(),
             "currency": intent.currency,
             "metadata": metadata(form),
             "payment_intent": intent.id,
-            "reason": form.get("reason"),
             "status": "succeeded",
         });
-        let refund = Refund { intent: intent.id.clone(), shown: shown.clone() };
-        self.refunds.push(refund);
-        Ok(shown)
+        self.refunds.push(refund.clone());
+        Ok(refund)
     }
 
     fn intent(&mut self, id: &str, param: &'static str) -> Result<&mut Intent, Refusal> {
@@ -160,7 +139,7 @@ fn metadata(form: &Form) -> Form {
         .collect()
 }
 
-/// One page of a list, newest first; `starting_after` names the last item of the page before.
+/// Returns one page of a list, newest first. `starting_after` names the last item of the page before.
 fn page(url: &str, newest_first: impl Iterator<Item = Value>, form: &Form) -> Result<Value, Refusal> {
     let limit = match positive(form, "limit")? {
         None => 10,

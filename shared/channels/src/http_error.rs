@@ -1,40 +1,39 @@
-//! HTTP as FCM and Slack are spoken to: what errors and statuses mean there.
+//! Classification of HTTP errors and statuses, for FCM and Slack.
 
 use std::time::Duration;
 
-pub(crate) use outside::http::{body, client};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-use crate::{NotSent, Reason};
+use crate::{Reason, SendError};
 
-/// A request that got no answer. Only without a connection is it certain that nothing was handed over.
-pub(crate) fn unanswered(error: &reqwest::Error) -> NotSent {
+/// Classifies a request without an answer. Only if connecting failed is it certain that nothing was sent.
+pub(crate) fn no_answer(error: &reqwest::Error) -> SendError {
     if error.is_connect() {
-        Reason::word("no connection").unavailable()
+        Reason::text("cannot connect").unavailable()
     } else if error.is_builder() {
-        Reason::word("a request that cannot be made").refused()
+        Reason::text("cannot build the request").refused()
     } else if error.is_timeout() {
-        Reason::word("no answer in time").unknown()
+        Reason::text("no answer within the time limit").unknown()
     } else {
-        Reason::word("the connection broke before the answer").unknown()
+        Reason::text("connection closed before the answer").unknown()
     }
 }
 
-/// What a status means where the provider's own code does not say more.
-pub(crate) fn by_status(status: u16, word: Option<&'static str>, retry_after: Option<Duration>) -> NotSent {
-    let reason = Reason::http(status, word);
+/// Classifies a status, where the provider's own code says nothing more specific.
+pub(crate) fn by_status(status: u16, code: Option<&'static str>, retry_after: Option<Duration>) -> SendError {
+    let reason = Reason::http(status, code);
     match status {
-        // Accepted, it seems, but not in words that its client understands.
+        // Probably accepted, but the answer cannot be parsed.
         200..=299 => reason.unknown(),
-        429 | 503 => NotSent::Unavailable { reason, retry_after },
-        // A gateway's answer, whose provider may have worked on the message.
+        429 | 503 => SendError::Unavailable { reason, retry_after },
+        // A gateway's answer: the provider behind it may have sent the message.
         502 | 504 => reason.unknown(),
         408 | 500..=599 => reason.failed(),
         _ => reason.refused(),
     }
 }
 
-/// `Retry-After` in seconds. As a date it is left to the caller's own patience.
+/// Returns `Retry-After` in seconds. The date format is ignored.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_says_whether_the_message_may_have_gone_out() {
+    fn status_tells_whether_the_message_may_have_been_sent() {
         for (status, sorted) in [
             (200, Reason::http(200, None).unknown()),
             (429, Reason::http(429, None).unavailable()),
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_read_in_seconds() {
+    fn retry_after_is_parsed_in_seconds() {
         let headers = |value: &'static str| HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
         assert_eq!(retry_after(&headers("30")), Some(Duration::from_secs(30)));
         assert_eq!(retry_after(&headers("Wed, 21 Oct 2015 07:28:00 GMT")), None);

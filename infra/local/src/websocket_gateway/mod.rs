@@ -1,4 +1,4 @@
-//! Live sockets, as API Gateway's WebSocket API has them: it holds the sockets, and a function is told of them.
+//! WebSocket connections as in API Gateway: the gateway holds the connections and invokes a function for each route.
 
 mod event;
 mod management;
@@ -15,15 +15,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::functions::Invocable;
-use crate::template::{Function, Route, SocketApi};
+use crate::template::{Function, Route, WebSocketApi};
 
-/// A message may have this many bytes, either way.
+/// In both directions.
 const LONGEST_MESSAGE: usize = 128 * 1024;
-/// So many messages wait for a client that does not read; the next is refused.
+/// The most messages that wait for a slow client. The next one is refused.
 const WAITING: usize = 64;
 
-/// The sockets, and the functions behind their routes.
-pub struct LiveGateway {
+pub struct WebSocketGateway {
     stage: String,
     functions: BTreeMap<Route, Invocable>,
     open: Mutex<HashMap<String, Open>>,
@@ -31,7 +30,7 @@ pub struct LiveGateway {
     tasks: TaskTracker,
 }
 
-/// A socket that messages can be sent to.
+/// An open connection.
 #[derive(Clone)]
 struct Open {
     outbox: mpsc::Sender<Outgoing>,
@@ -43,22 +42,21 @@ enum Outgoing {
     Close,
 }
 
-impl LiveGateway {
-    /// The API's stage and routes; `functions` are those that have started.
-    pub fn new(api: &SocketApi, functions: &[Invocable], stop: CancellationToken, tasks: TaskTracker) -> Self {
+impl WebSocketGateway {
+    pub fn new(api: &WebSocketApi, functions: &[Invocable], stop: CancellationToken, tasks: TaskTracker) -> Self {
         let named = |name: &String| functions.iter().find(|function| function.name == *name).cloned();
         let functions = api.routes.iter().filter_map(|(route, name)| Some((*route, named(name)?))).collect();
         Self { stage: api.stage.clone(), functions, open: Mutex::default(), stop, tasks }
     }
 
-    /// Where sockets are opened, and where functions send to them.
+    /// The route where clients connect, and the management API.
     pub fn routes(self) -> Router {
         let path = format!("/{}", self.stage);
         let one = get(management::show).post(management::send).delete(management::close);
         Router::new().route(&path, get(socket::open)).route("/@connections/{id}", one).with_state(Arc::new(self))
     }
 
-    /// Invokes the function behind a route; `None` where there is none.
+    /// Invokes the function behind a route, if there is one.
     async fn invoke(&self, route: Route, event: Value) -> Option<Result<Value, String>> {
         Some(self.functions.get(&route)?.invoke(event).await)
     }
@@ -68,9 +66,8 @@ impl LiveGateway {
     }
 }
 
-/// What this host says in place of the template, to those functions that the template tells it: where sockets are opened,
-/// and where API Gateway's management API answers.
-pub fn settings(function: &Function, api: Option<&SocketApi>, address: &str) -> BTreeMap<String, String> {
+/// The host's own URLs for clients and for the management API, for functions whose environment has them.
+pub fn settings(function: &Function, api: Option<&WebSocketApi>, address: &str) -> BTreeMap<String, String> {
     let Some(api) = api else { return BTreeMap::new() };
     let own = [
         ("BELFRY_LIVE_URL", format!("ws://{address}/{}", api.stage)),
@@ -83,22 +80,13 @@ pub fn settings(function: &Function, api: Option<&SocketApi>, address: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::template::{Template, Value};
+    use crate::template::Value;
 
     #[test]
     fn a_function_is_told_the_hosts_own_urls_where_the_template_tells_it_any() {
-        let pseudo = [
-            ("AWS::StackName", "stack"),
-            ("AWS::Region", "us-east-1"),
-            ("AWS::AccountId", "000000000000"),
-            ("AWS::Partition", "aws"),
-            ("AWS::URLSuffix", "amazonaws.com"),
-        ];
-        let said = pseudo.into_iter().chain(crate::outside::PARAMETERS);
-        let said = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let template = Template::parse(include_str!("../../../template.yaml"), &said).expect("a template");
+        let template = crate::template::deployed::deployed(&[]);
         let mut function = template.functions[0].clone();
-        let told = |function: &Function| settings(function, template.sockets.as_ref(), "127.0.0.1:7");
+        let told = |function: &Function| settings(function, template.websocket_api.as_ref(), "127.0.0.1:7");
         function.environment = BTreeMap::new();
         assert_eq!(told(&function), BTreeMap::new());
         for (name, url) in

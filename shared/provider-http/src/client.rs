@@ -1,4 +1,4 @@
-//! HTTP as providers are spoken to.
+//! The HTTP client for providers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,15 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::connect_limit;
 
-/// More than any answer of a provider has; one that goes on longer is not read further.
-const MOST_OF_AN_ANSWER: usize = 64 * 1024;
+/// No provider's answer is this long; the rest of a longer one is not read.
+const MAX_BODY: usize = 64 * 1024;
 
-/// A client that follows no redirect (it would carry the request to somebody else), repeats nothing and keeps no
-/// connection. Each request sets its own time limit.
+/// Returns a client that follows no redirect (it would carry the request to another host), retries nothing and keeps no
+/// connection open. Each request sets its own time limit.
 ///
-/// Panics where the crates that it is made of do not fit each other, which every test would show.
+/// # Panics
+///
+/// Panics if reqwest does not accept this version of rustls. Every test would show that.
 pub fn client(limit: Duration) -> Client {
     Client::builder()
         .tls_backend_preconfigured(tls())
@@ -28,8 +30,8 @@ pub fn client(limit: Duration) -> Client {
         .expect("a TLS backend that reqwest knows")
 }
 
-/// Trusts the roots that are compiled in: reading and parsing those of the system would take longer than all the rest of
-/// a function's start.
+/// Trusts the root certificates compiled into the binary. Reading and parsing the system's would take longer than the
+/// rest of a function's cold start.
 fn tls() -> ClientConfig {
     let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -39,12 +41,13 @@ fn tls() -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// As much of an answer as came: the status has said the most important thing already.
-pub async fn body(mut answer: Response) -> Vec<u8> {
+/// Reads the body as far as it arrives. A broken connection is no error here, because the status already says what
+/// matters most.
+pub async fn read_body(mut answer: Response) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = answer.chunk().await {
         body.extend_from_slice(&chunk);
-        if body.len() > MOST_OF_AN_ANSWER {
+        if body.len() > MAX_BODY {
             break;
         }
     }

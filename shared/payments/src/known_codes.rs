@@ -1,7 +1,7 @@
-//! The provider's words that we repeat. Any other stays outside.
+//! The provider's codes that may be stored and logged. Unknown ones are not repeated.
 
-/// Why a card was declined, as far as its holder may know: the provider asks not to tell that a card counts as lost,
-/// stolen or fraudulent, so those are plainly declined.
+/// Decline codes that the cardholder may see. The provider asks not to disclose that a card counts as lost, stolen or
+/// fraudulent; those become `declined`.
 const DECLINES: [&str; 30] = [
     "approve_with_id",
     "authentication_required",
@@ -35,7 +35,7 @@ const DECLINES: [&str; 30] = [
     "withdrawal_count_limit_exceeded",
 ];
 
-/// Codes of answers, then their types, which say less.
+/// Error codes, then error types, which are less specific.
 const CODES: [&str; 21] = [
     "amount_too_large",
     "amount_too_small",
@@ -60,7 +60,7 @@ const CODES: [&str; 21] = [
     "invalid_request_error",
 ];
 
-/// The states of an intent that end nothing.
+/// Statuses of an intent that are not final.
 const OPEN: [&str; 6] = [
     "processing",
     "requires_action",
@@ -70,25 +70,25 @@ const OPEN: [&str; 6] = [
     "requires_source_action",
 ];
 
-/// Why a card was declined, or just that it was. The finer code comes first.
+/// Returns the decline code to disclose. `decline_code` is the more specific one.
 pub(crate) fn decline(decline_code: &str, code: &str) -> &'static str {
-    // A finer code that must not be told is not replaced by the coarser one beside it.
-    let told = if decline_code.is_empty() { code } else { decline_code };
-    among(&DECLINES, told).unwrap_or("declined")
+    // A specific code that must not be disclosed is not replaced by the general one.
+    let given = if decline_code.is_empty() { code } else { decline_code };
+    known(&DECLINES, given).unwrap_or("declined")
 }
 
-/// The word for an answer's code, or else for its type.
+/// Returns the error's code or, if that is unknown, its type.
 pub(crate) fn code(code: &str, kind: &str) -> Option<&'static str> {
-    among(&CODES, code).or_else(|| among(&CODES, kind))
+    known(&CODES, code).or_else(|| known(&CODES, kind))
 }
 
-/// The state of an intent that is still open.
+/// Returns the status of an intent that is not final.
 pub(crate) fn open(status: &str) -> &'static str {
-    among(&OPEN, status).unwrap_or("a state that is not known")
+    known(&OPEN, status).unwrap_or("unknown intent status")
 }
 
-fn among(words: &[&'static str], text: &str) -> Option<&'static str> {
-    words.iter().find(|word| **word == text).copied()
+fn known(codes: &[&'static str], text: &str) -> Option<&'static str> {
+    codes.iter().find(|code| **code == text).copied()
 }
 
 #[cfg(test)]
@@ -96,11 +96,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decline_is_told_in_known_words_and_never_that_a_card_was_stolen() {
+    fn decline_is_disclosed_as_a_known_code_and_never_as_stolen() {
         assert_eq!(decline("insufficient_funds", "card_declined"), "insufficient_funds");
         assert_eq!(decline("", "expired_card"), "expired_card");
-        for untold in ["stolen_card", "fraudulent", "something new", "4242 4242 4242 4242"] {
-            assert_eq!(decline(untold, "card_declined"), "declined");
+        for hidden in ["stolen_card", "fraudulent", "something new", "4242 4242 4242 4242"] {
+            assert_eq!(decline(hidden, "card_declined"), "declined");
         }
         assert_eq!(decline("", ""), "declined");
     }

@@ -1,7 +1,7 @@
-//! `GET /live?ticket=…`: one socket, from the handshake to the end.
+//! `GET /live?ticket=…`: one connection from the handshake to its end.
 //!
-//! The function behind `$connect` decides whether it opens; what the client says goes to `$default`, or is answered
-//! Forbidden where there is no such route; however it ends, `$disconnect` is told.
+//! The function behind `$connect` accepts or refuses it. Client messages go to `$default`, or are answered with
+//! Forbidden if there is no such route. `$disconnect` is invoked however the connection ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,14 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::event::About;
-use super::{LONGEST_MESSAGE, LiveGateway, Open, Outgoing, WAITING};
+use super::{LONGEST_MESSAGE, Open, Outgoing, WAITING, WebSocketGateway};
 use crate::template::Route;
 
-/// A client that does not read does not hold the host up.
-const TO_SEND: Duration = Duration::from_secs(5);
+/// A slow client must not delay the host.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Opens a socket, if the function lets it.
 pub async fn open(
-    State(live): State<Arc<LiveGateway>>,
+    State(live): State<Arc<WebSocketGateway>>,
     Query(query): Query<Vec<(String, String)>>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
@@ -33,7 +32,7 @@ pub async fn open(
     let refused = match live.invoke(Route::Connect, live.connect_event(&about, &headers, &query)).await {
         Some(Ok(answer)) => refusal(&answer),
         Some(Err(problem)) => {
-            tracing::warn!(problem, "$connect failed");
+            tracing::warn!(problem, "$connect failed; handshake refused with 502");
             Some(StatusCode::BAD_GATEWAY)
         }
         None => Some(StatusCode::FORBIDDEN),
@@ -41,56 +40,61 @@ pub async fn open(
     if let Some(status) = refused {
         return status.into_response();
     }
-    // From here on messages are kept for it: a client that sees the handshake answered can be sent to.
+    // From here on messages are kept, so functions can send as soon as the client sees the handshake.
     let (outbox, messages) = mpsc::channel(WAITING);
     let open = Open { outbox, connected_at: about.connected_at };
     live.open_sockets().insert(about.connection_id.clone(), open);
-    let (under_way, failed) = (live.tasks.token(), (Arc::clone(&live), about.clone()));
+    let (running, failed) = (live.tasks.token(), (Arc::clone(&live), about.clone()));
     upgrade
         .max_message_size(LONGEST_MESSAGE)
         .on_failed_upgrade(move |_| {
             let (live, about) = failed;
             let task = live.tasks.clone();
-            task.spawn(async move { live.end(&about, close_code::ABNORMAL, "the handshake was not completed").await });
+            task.spawn(async move { live.end(&about, close_code::ABNORMAL, "handshake not completed").await });
         })
         .on_upgrade(move |socket| async move {
-            live.converse(&about, socket, messages).await;
-            drop(under_way);
+            live.run_connection(&about, socket, messages).await;
+            drop(running);
         })
 }
 
-/// The status that a handshake is refused with; `None` where the function said 2xx.
+/// The status of a refused handshake. `None` for 2xx.
 fn refusal(answer: &Value) -> Option<StatusCode> {
     let status = answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
     let status = status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY);
     (!status.is_success()).then_some(status)
 }
 
-/// In the shape of API Gateway's, whose `=` has to be escaped in a path.
+/// Like API Gateway's ids, which contain `=` that must be escaped in a path.
 fn new_id() -> String {
     URL_SAFE.encode(rand::random::<[u8; 11]>())
 }
 
-impl LiveGateway {
-    async fn converse(self: &Arc<Self>, about: &About, mut socket: WebSocket, mut messages: mpsc::Receiver<Outgoing>) {
+impl WebSocketGateway {
+    async fn run_connection(
+        self: &Arc<Self>,
+        about: &About,
+        mut socket: WebSocket,
+        mut messages: mpsc::Receiver<Outgoing>,
+    ) {
         let (code, reason) = loop {
             let outgoing = tokio::select! {
-                () = self.stop.cancelled() => break (close_code::AWAY, "the host stops"),
+                () = self.stop.cancelled() => break (close_code::AWAY, "server stopped"),
                 said = socket.recv() => match said {
                     Some(Ok(Message::Close(frame))) => break (frame.map_or(close_code::STATUS, |frame| frame.code), ""),
-                    Some(Ok(said)) => match self.tell(about, said) {
+                    Some(Ok(said)) => match self.deliver(about, said) {
                         Some(refusal) => Some(Outgoing::Message(refusal)),
                         None => continue,
                     },
-                    Some(Err(_)) | None => break (close_code::ABNORMAL, "the connection broke"),
+                    Some(Err(_)) | None => break (close_code::ABNORMAL, "connection lost"),
                 },
                 outgoing = messages.recv() => outgoing,
             };
             match outgoing {
                 Some(Outgoing::Message(text)) => {
-                    let sent = tokio::time::timeout(TO_SEND, socket.send(Message::Text(text.into()))).await;
+                    let sent = tokio::time::timeout(SEND_TIMEOUT, socket.send(Message::Text(text.into()))).await;
                     if !matches!(sent, Ok(Ok(()))) {
-                        break (close_code::ABNORMAL, "the client does not read");
+                        break (close_code::ABNORMAL, "client does not read");
                     }
                 }
                 Some(Outgoing::Close) | None => break (close_code::NORMAL, "closed by the server"),
@@ -98,13 +102,13 @@ impl LiveGateway {
         };
         self.end(about, code, reason).await;
         let farewell = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
-        // Where the client is gone, there is nobody to tell.
-        drop(tokio::time::timeout(TO_SEND, socket.send(farewell)).await);
+        // The client may be gone.
+        drop(tokio::time::timeout(SEND_TIMEOUT, socket.send(farewell)).await);
     }
 
-    /// Hands on what a client said. The conversation does not wait for the function. Without a route, no function is
-    /// invoked and the client is sent what this returns.
-    fn tell(self: &Arc<Self>, about: &About, said: Message) -> Option<String> {
+    /// Invokes `$default` with a client's message without waiting for it. Returns the answer to the client if there is
+    /// no such route.
+    fn deliver(self: &Arc<Self>, about: &About, said: Message) -> Option<String> {
         let event = match said {
             Message::Text(text) => self.message_event(about, &text, false),
             Message::Binary(bytes) => self.message_event(about, &STANDARD.encode(bytes), true),
@@ -118,7 +122,7 @@ impl LiveGateway {
         let live = Arc::clone(self);
         self.tasks.spawn(async move {
             if let Some(Err(problem)) = live.invoke(Route::Default, event).await {
-                tracing::warn!(problem, "$default failed");
+                tracing::warn!(problem, "$default failed; client message dropped");
             }
         });
         None
@@ -127,7 +131,7 @@ impl LiveGateway {
     async fn end(&self, about: &About, code: u16, reason: &str) {
         self.open_sockets().remove(&about.connection_id);
         if let Some(Err(problem)) = self.invoke(Route::Disconnect, self.disconnect_event(about, code, reason)).await {
-            tracing::warn!(problem, "$disconnect failed");
+            tracing::warn!(problem, "$disconnect failed; the connection stays registered");
         }
     }
 }
