@@ -99,7 +99,8 @@ async fn everything_answers_on_the_same_ports_of_the_containers_address_and_nowh
         let refused = TcpStream::connect(("127.0.0.3", port)).expect_err("nobody listens");
         assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused, "{url}");
     }
-    let health = reqwest::get(stack.url().replace("127.0.0.1", "127.0.0.2") + "/health").await.expect("an answer");
+    let health =
+        clients::http().get(stack.url().replace("127.0.0.1", "127.0.0.2") + "/health").send().await.expect("an answer");
     assert_eq!(health.status(), StatusCode::OK);
 }
 

@@ -20,7 +20,7 @@ const NAMING_TESTS: [&str; 2] = [include_str!("../../README.md"), include_str!("
 
 /// Runs a page; says where it is wrong.
 async fn walk(stack: &Stack, page: &str) -> Result<usize, String> {
-    let (mut shell, mut ids) = (Shell::default(), Ids::default());
+    let (mut shell, mut ids) = (Shell::new(), Ids::default());
     let steps = steps(page);
     for step in &steps {
         let printed = shell.run(stack, &step.script).await;

@@ -8,6 +8,7 @@ use domain::entitlement::Entitlement;
 use domain::order::{Order, OrderStatus};
 use domain::reservation::Reservation;
 use domain::stock::Stock;
+use harness::verified_with;
 use ledger::survey::{Place, Segment, Survey, Whole};
 use serde_json::Value;
 use verify::Report;
@@ -18,7 +19,6 @@ use super::handing_in::event_id;
 use super::people::{UNITS, stock};
 use super::schedule::Op;
 use super::steps::unit;
-use harness::verified_with;
 
 /// Every row of a table.
 pub(super) async fn all<T>(survey: &Survey, table: &Whole<T>) -> Vec<T> {

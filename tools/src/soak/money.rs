@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use belfry_core::Stored;
 use domain::order::{Order, OrderStatus};
 use domain::payment::PaymentState;
+use harness::clients;
 use ledger::survey::Survey;
 use serde_json::Value;
 
 use super::Soak;
 use super::audit::all;
-use harness::clients;
 
 /// What the provider has of one order.
 #[derive(Debug, Default)]
