@@ -4,6 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use belfry_aws::StoredResponse;
 use domain::{Fingerprint, IdempotencyKey, Trace};
 use ledger::LedgerError;
 use ledger::command::{Answer, Command, Executed, Request};
@@ -33,6 +34,19 @@ impl Keyed {
             caller: self.caller.identity.clone(),
             key: self.key.clone(),
             fingerprint: Fingerprint::of_json(&self.method, &self.path, json)?,
+        })
+    }
+}
+
+impl Keyed {
+    /// The request for the kernel, once its body is known.
+    pub fn request(&self, json: &Value) -> Result<belfry_aws::Request, ApiError> {
+        Ok(belfry_aws::Request {
+            caller: self.caller.identity.clone(),
+            key: self.key.clone(),
+            fingerprint: Fingerprint::of_json(&self.method, &self.path, json)?,
+            trace: Some(self.trace.clone()),
+            deadline: None,
         })
     }
 }
@@ -95,6 +109,17 @@ impl Api {
         }
         Ok(respond(execution.outcome))
     }
+}
+
+/// The response of a command of the kernel.
+pub fn responded<T>(executed: belfry_aws::Executed<T>) -> Response {
+    let answer = |StoredResponse { status, body, .. }| Answer { status, body };
+    respond(match executed {
+        belfry_aws::Executed::Accepted { response, .. } => Executed::Accepted(answer(response)),
+        belfry_aws::Executed::Refused { response, .. } => Executed::Refused(answer(response)),
+        belfry_aws::Executed::Replayed(response) => Executed::Replayed(answer(response)),
+        _ => Executed::KeyConflict,
+    })
 }
 
 fn respond(executed: Executed) -> Response {

@@ -5,19 +5,18 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::order::{CancelReason, Order};
-use domain::{Audience, Fresh, Trace};
-use ledger::command::{Answer, Begin, Command, Decision};
-use ledger::{Corrupt, Found, Key, LedgerError};
+use belfry_aws::{Command, Commit, Context, Entity, Get, Keep, Refusal, Revision, Stored, StoredResponse};
+use domain::Audience;
+use domain::order::{self, CancelReason, CancelRefused, Order};
 use uuid::Uuid;
 
-use crate::answer::Keyed;
+use crate::Shared;
+use crate::answer::{Keyed, responded};
 use crate::asked::InPath;
 use crate::body::NoBody;
 use crate::caller::{Caller, Scope};
 use crate::error::{ApiError, Code, ErrorBody};
-use crate::orders::{OrderView, not_theirs, order_id, visible};
-use crate::{Api, Shared};
+use crate::orders::{OrderView, is_visible, not_theirs, order_id, unknown};
 
 /// Cancels an order.
 #[utoipa::path(
@@ -37,58 +36,64 @@ pub async fn cancel_order(
     keyed: Keyed,
     body: NoBody,
 ) -> Result<Response, ApiError> {
-    let request = keyed.with_body(&body.json)?;
-    let command = CancelOrder { id: order_id(&id)?, caller: &keyed.caller, trace: &keyed.trace, api: &api };
-    api.execute("cancel_order", &request, &command).await
+    let request = keyed.request(&body.json)?;
+    let command = CancelOrder { id: order_id(&id)?, caller: &keyed.caller };
+    let executed = api.belfry.execute(&request, &command, |end| match end {
+        Ok(order) => StoredResponse::json(200, &OrderView::revised(order)),
+        Err(refused) => ApiError::from(refused).response(),
+    });
+    Ok(responded(executed.await?))
 }
 
 struct CancelOrder<'a> {
     id: Uuid,
     caller: &'a Caller,
-    trace: &'a Trace,
-    api: &'a Api,
 }
 
-impl CancelOrder<'_> {
-    /// The order, if it is the caller's to cancel.
-    fn theirs<'k>(&self, order: Option<&'k Order>) -> Result<&'k Order, ApiError> {
-        let order = visible(self.caller, order)?;
-        let theirs = self.caller.may(Scope::CommandsWrite) || self.caller.is(Audience::Customer, &order.customer_id);
-        if theirs { Ok(order) } else { Err(not_theirs()) }
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("no such order")]
+    NotFound,
+    #[error("not the caller's order")]
+    NotTheirs,
+    #[error(transparent)]
+    Ended(#[from] CancelRefused),
+}
+
+impl Refusal for Refused {
+    fn keep(&self) -> Keep {
+        match self {
+            Self::NotFound | Self::NotTheirs => Keep::DoNotStore,
+            Self::Ended(refused) => refused.keep(),
+        }
+    }
+}
+
+impl From<&Refused> for ApiError {
+    fn from(refused: &Refused) -> Self {
+        match refused {
+            Refused::NotFound => unknown(),
+            Refused::NotTheirs => not_theirs(),
+            Refused::Ended(refused) => Self::new(Code::OrderStateConflict, refused.to_string()),
+        }
     }
 }
 
 impl Command for CancelOrder<'_> {
-    type Known = Option<Order>;
+    const NAME: &'static str = "cancel_order";
+    type Reads = Get<Order>;
+    type Output = Revision<Order>;
+    type Refusal = Refused;
 
-    fn begin(&self) -> Begin {
-        Begin::Read
+    fn reads(&self) -> Get<Order> {
+        Order::by_id(self.id)
     }
 
-    fn reads(&self) -> Vec<Key> {
-        vec![self.api.orders.key(&self.id)]
-    }
-
-    fn known(&self, found: &Found) -> Result<Self::Known, Corrupt> {
-        self.api.orders.among(found, &self.id)
-    }
-
-    fn decide(&self, known: &Self::Known, fresh: &Fresh) -> Result<Decision, LedgerError> {
-        let order = match self.theirs(known.as_ref()) {
-            Ok(order) => order,
-            Err(refusal) => return Ok(Decision::Decline(refusal.into_answer()?)),
-        };
-        let by = (self.caller.identity.subject.as_str(), Some(self.trace.clone()));
-        match order.cancel(CancelReason::Requested, fresh, by)? {
-            Err(refused) => {
-                let refusal = ApiError::new(Code::OrderStateConflict, refused.to_string());
-                Ok(Decision::Refuse(refusal.into_answer()?))
-            }
-            Ok((next, event)) => Ok(Decision::Commit {
-                writes: vec![self.api.orders.put(&next)?],
-                events: vec![event],
-                answer: Answer::json(200, &OrderView::of(&next))?,
-            }),
+    fn decide(&self, order: Option<Stored<Order>>, ctx: &Context) -> Result<Commit<Revision<Order>>, Refused> {
+        let order = order.filter(|order| is_visible(self.caller, order)).ok_or(Refused::NotFound)?;
+        if !self.caller.may(Scope::CommandsWrite) && !self.caller.is(Audience::Customer, &order.customer_id) {
+            return Err(Refused::NotTheirs);
         }
+        Ok(order::cancel(&order, CancelReason::Requested, ctx)?)
     }
 }

@@ -132,6 +132,11 @@ impl ApiError {
         &self.0.message
     }
 
+    /// The refusal as a response that the kernel stores.
+    pub fn response(&self) -> belfry_aws::StoredResponse {
+        belfry_aws::StoredResponse::json(self.0.code.status().as_u16(), &self.0)
+    }
+
     /// The refusal as an answer that is stored and replayed.
     pub fn into_answer(self) -> Result<Answer, serde_json::Error> {
         Answer::json(self.0.code.status().as_u16(), &self.0)
@@ -152,6 +157,17 @@ impl From<LedgerError> for ApiError {
             LedgerError::Refused { .. } | LedgerError::Corrupt(_) | LedgerError::Unwritable(_) => {
                 Self::unexpected(&error)
             }
+        }
+    }
+}
+
+impl From<belfry_aws::Error> for ApiError {
+    fn from(error: belfry_aws::Error) -> Self {
+        use belfry_aws::Error;
+        match error {
+            Error::Contended { attempts } => LedgerError::Contended { attempts }.into(),
+            Error::Unavailable { attempts, reason } => LedgerError::Unavailable { attempts, reason }.into(),
+            error => Self::unexpected(&error),
         }
     }
 }

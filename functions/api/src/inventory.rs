@@ -6,20 +6,17 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use belfry_aws::{Command, Commit, Context, Entity, Get, Keep, Refusal, Revision, Stored};
+use domain::StockKeepingUnit;
 use domain::stock::Stock;
-use domain::{StockKeepingUnit, Time};
-use ledger::Outcome;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Shared;
 use crate::asked::InPath;
 use crate::body::JsonBody;
 use crate::caller::{Allowed, Operate};
 use crate::error::{ApiError, Code, ErrorBody};
-use crate::{Api, Shared};
-
-/// How often a put without `If-Match` looks again when orders change the same unit.
-const RACES: u32 = 10;
 
 /// The most of a unit, and the most it may cost: far from where sums end.
 const MOST: u64 = 1_000_000_000_000;
@@ -56,7 +53,10 @@ pub async fn put_stock(
     let unit = StockKeepingUnit::parse(unit).map_err(|error| ApiError::field("stock_keeping_unit", error))?;
     let wanted = body.parsed;
     check(&wanted)?;
-    api.adjust(unit, &wanted, if_match(&headers)?).await.map(|stock| Json(StockView::of(&stock)))
+    let command = AdjustStock { unit, wanted, if_match: if_match(&headers)? };
+    let adjusted = api.belfry.run(&Context::begin().at(api.belfry.now()), &command).await?;
+    let stock = adjusted.map_err(|refused| ApiError::new(Code::OrderStateConflict, refused.to_string()))?;
+    Ok(Json(StockView::of(&stock, stock.version())))
 }
 
 /// A unit as it stands.
@@ -74,8 +74,8 @@ pub async fn show_stock(
 ) -> Result<Json<StockView>, ApiError> {
     let unknown = || ApiError::new(Code::NotFound, "no such unit");
     let unit = StockKeepingUnit::parse(unit).map_err(|_| unknown())?;
-    let stock = api.stocks.get(&api.commands.ledger, &unit).await?.ok_or_else(unknown)?;
-    Ok(Json(StockView::of(&stock)))
+    let stock = api.belfry.get::<Stock>(&unit).await?.ok_or_else(unknown)?;
+    Ok(Json(StockView::of(&stock, stock.version())))
 }
 
 fn check(wanted: &Adjustment) -> Result<(), ApiError> {
@@ -96,37 +96,46 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     version.map(Some).ok_or_else(|| ApiError::field("If-Match", "must be a version"))
 }
 
-impl Api {
-    async fn adjust(
-        &self,
-        unit: StockKeepingUnit,
-        wanted: &Adjustment,
-        if_match: Option<u64>,
-    ) -> Result<Stock, ApiError> {
-        let ledger = &self.commands.ledger;
-        for _ in 0..RACES {
-            let before = self.stocks.get(ledger, &unit).await?;
-            let version = before.as_ref().map_or(0, |stock| stock.version);
-            if let Some(expected) = if_match.filter(|expected| *expected != version) {
-                let message = format!("the version is {version} and not {expected}");
-                return Err(ApiError::new(Code::OrderStateConflict, message));
-            }
-            let (reserved, sold) = before.map_or((0, 0), |stock| (stock.reserved, stock.sold));
-            let next = Stock {
-                stock_keeping_unit: unit.clone(),
-                available: wanted.available,
-                reserved,
-                sold,
-                unit_price: wanted.unit_price,
-                currency: wanted.currency.clone(),
-                updated_at: Time::now(),
-                version: version + 1,
-            };
-            if matches!(ledger.commit(&[self.stocks.put(&next)?]).await?, Outcome::Committed) {
-                return Ok(next);
-            }
+struct AdjustStock {
+    unit: StockKeepingUnit,
+    wanted: Adjustment,
+    if_match: Option<u64>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the version is {version} and not {expected}")]
+struct OtherVersion {
+    version: u64,
+    expected: u64,
+}
+
+impl Refusal for OtherVersion {
+    fn keep(&self) -> Keep {
+        Keep::DoNotStore
+    }
+}
+
+impl Command for AdjustStock {
+    const NAME: &'static str = "adjust_stock";
+    type Reads = Get<Stock>;
+    type Output = Revision<Stock>;
+    type Refusal = OtherVersion;
+
+    fn reads(&self) -> Get<Stock> {
+        Stock::by_id(&self.unit)
+    }
+
+    fn decide(&self, stock: Option<Stored<Stock>>, ctx: &Context) -> Result<Commit<Revision<Stock>>, OtherVersion> {
+        let version = stock.as_ref().map_or(0, Stored::version);
+        if let Some(expected) = self.if_match.filter(|expected| *expected != version) {
+            return Err(OtherVersion { version, expected });
         }
-        Err(ApiError::new(Code::Contended, "orders keep changing this unit"))
+        let Adjustment { available, unit_price, currency } = self.wanted.clone();
+        let (reserved, sold) = stock.as_ref().map_or((0, 0), |stock| (stock.reserved, stock.sold));
+        let stock_keeping_unit = self.unit.clone();
+        let next = Stock { stock_keeping_unit, available, reserved, sold, unit_price, currency, updated_at: ctx.now() };
+        let next = Revision::of(stock.as_ref(), next);
+        Ok(ctx.commit().put(&next).output(next))
     }
 }
 
@@ -144,7 +153,7 @@ pub struct StockView {
 }
 
 impl StockView {
-    fn of(stock: &Stock) -> Self {
+    fn of(stock: &Stock, version: u64) -> Self {
         Self {
             stock_keeping_unit: stock.stock_keeping_unit.clone(),
             available: stock.available,
@@ -152,7 +161,7 @@ impl StockView {
             sold: stock.sold,
             unit_price: stock.unit_price,
             currency: stock.currency.clone(),
-            version: stock.version,
+            version,
         }
     }
 }

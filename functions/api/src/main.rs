@@ -9,10 +9,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
+    let mut start = belfry_aws::lambda::Start::from_env();
+    let belfry = api::kernel(&mut start);
     let settings = runtime::Settings::from_env();
-    runtime::log_as_json(&settings, "info", std::io::stdout)?;
-    let aws = runtime::aws(&settings)?;
-    let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
-    let router = api::router(&settings, ledger, runtime::Metrics::to_stdout(&settings)?, &aws)?;
+    let (aws, ledger) = (start.aws.clone(), ledger::Ledger::new(start.dynamodb().clone()));
+    start.finish()?;
+    let router = api::router(belfry, &settings, ledger, runtime::Metrics::to_stdout(&settings)?, &aws)?;
     lambda_http::run(ServiceBuilder::new().map_request(api::raw_path::restore).service(router)).await
 }

@@ -5,7 +5,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::order::{Line, Money, Order, OrderStatus, Outcome, Step, StepTaken};
+use belfry_aws::Revision;
+use domain::order::{Line, Money, Order, OrderStatus, Outcome, StepName, StepTaken};
 use domain::{Audience, EventId, Time, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,22 +29,24 @@ pub async fn show_order(
     caller: Caller,
     InPath(id): InPath<String>,
 ) -> Result<Json<OrderView>, ApiError> {
-    let order = api.orders.get(&api.commands.ledger, &order_id(&id)?).await?;
-    Ok(Json(OrderView::of(visible(&caller, order.as_ref())?)))
+    let order = api.belfry.get::<Order>(order_id(&id)?).await?;
+    let order = order.filter(|order| is_visible(&caller, order)).ok_or_else(unknown)?;
+    Ok(Json(OrderView::of(&order, order.version())))
 }
 
-/// What is no id is nobody's id.
+/// Malformed ids are 404.
 pub fn order_id(text: &str) -> Result<Uuid, ApiError> {
     Uuid::parse_str(text).map_err(|_| unknown())
 }
 
-/// The order, if the caller may see it.
-pub fn visible<'a>(caller: &Caller, order: Option<&'a Order>) -> Result<&'a Order, ApiError> {
+/// Whether the caller may see an order.
+pub fn is_visible(caller: &Caller, order: &Order) -> bool {
     let sees_all = caller.may(Scope::CommandsWrite) || caller.may(Scope::Operate);
-    order.filter(|order| sees_all || caller.is(Audience::Customer, &order.customer_id)).ok_or_else(unknown)
+    sees_all || caller.is(Audience::Customer, &order.customer_id)
 }
 
-fn unknown() -> ApiError {
+/// The error for an order that does not exist or that the caller may not see.
+pub fn unknown() -> ApiError {
     ApiError::new(Code::NotFound, "no such order")
 }
 
@@ -78,7 +81,7 @@ pub struct OrderView {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StepView {
     #[schema(value_type = String, example = "RESERVE_STOCK")]
-    step: Step,
+    step: StepName,
     #[schema(value_type = String)]
     event_id: EventId,
     #[schema(value_type = String, format = DateTime)]
@@ -88,12 +91,16 @@ pub struct StepView {
     outcome: Outcome,
     /// The step that this one undoes.
     #[schema(value_type = Option<String>)]
-    compensates: Option<Step>,
+    compensates: Option<StepName>,
 }
 
 impl OrderView {
-    /// The view of an order.
-    pub fn of(order: &Order) -> Self {
+    /// The view of an order as it will be.
+    pub fn revised(order: &Revision<Order>) -> Self {
+        Self::of(order, order.version())
+    }
+
+    fn of(order: &Order, version: u64) -> Self {
         let view = |taken: &StepTaken| StepView {
             step: taken.step,
             event_id: taken.event_id.clone(),
@@ -111,7 +118,7 @@ impl OrderView {
             lines: order.lines.clone(),
             total: order.total.clone(),
             steps,
-            version: order.version,
+            version,
             created_at: order.created_at,
             updated_at: order.updated_at,
         }

@@ -2,17 +2,17 @@
 //!
 //! One round trip: no read before, three items, six write units.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::order::{Line, Order, OrderRequest};
-use domain::{Audience, Fresh, Trace, UserId};
-use ledger::command::{Answer, Begin, Command, Decision};
-use ledger::{Corrupt, Found, Key, LedgerError};
-use uuid::Uuid;
+use belfry_aws::{Command, Commit, Context, Revision, StoredResponse};
+use domain::order::{self, Line, Order, OrderRequest};
+use domain::{Audience, UserId};
 
-use crate::answer::Keyed;
+use crate::answer::{Keyed, responded};
 use crate::body::JsonBody;
 use crate::caller::{Caller, Scope};
 use crate::error::{ApiError, Code, ErrorBody};
@@ -40,22 +40,18 @@ pub async fn place_order(
     keyed: Keyed,
     body: JsonBody<OrderRequest>,
 ) -> Result<Response, ApiError> {
-    let request = keyed.with_body(&body.json)?;
+    let request = keyed.request(&body.json)?;
     let asked = body.parsed;
     let lines = asked.merged().map_err(|error| ApiError::field("lines", error))?;
     if !may_place(&keyed.caller, &asked.customer_id) {
         return Err(not_theirs());
     }
-    let command = PlaceOrder {
-        // One id for all attempts: a decision is asked again after a lost race, and must then mean the same item.
-        id: Uuid::now_v7(),
-        customer_id: asked.customer_id,
-        lines,
-        caller: &keyed.caller,
-        trace: &keyed.trace,
-        api: &api,
-    };
-    api.execute("place_order", &request, &command).await
+    let command = PlaceOrder { customer_id: asked.customer_id, lines, deadline: api.order_deadline };
+    let executed = api.belfry.execute(&request, &command, |end| match end {
+        Ok(order) => StoredResponse::json(201, &OrderView::revised(order)),
+        Err(never) => match *never {},
+    });
+    Ok(responded(executed.await?))
 }
 
 /// A caller who may place an order, if it is their own. As an extractor it refuses everybody else before anything of the
@@ -89,38 +85,22 @@ fn may_place(caller: &Caller, customer_id: &UserId) -> bool {
     caller.may(Scope::CommandsWrite) || caller.is(Audience::Customer, customer_id)
 }
 
-struct PlaceOrder<'a> {
-    id: Uuid,
+struct PlaceOrder {
     customer_id: UserId,
     lines: Vec<Line>,
-    caller: &'a Caller,
-    trace: &'a Trace,
-    api: &'a Api,
+    deadline: Duration,
 }
 
-impl Command for PlaceOrder<'_> {
-    type Known = ();
+impl Command for PlaceOrder {
+    const NAME: &'static str = "place_order";
+    // The order's id is new, so there is nothing to read.
+    type Reads = ();
+    type Output = Revision<Order>;
+    type Refusal = Infallible;
 
-    fn begin(&self) -> Begin {
-        Begin::AssumeAbsent
-    }
+    fn reads(&self) {}
 
-    fn reads(&self) -> Vec<Key> {
-        vec![self.api.orders.key(&self.id)]
-    }
-
-    fn known(&self, _: &Found) -> Result<(), Corrupt> {
-        Ok(())
-    }
-
-    fn decide(&self, (): &(), fresh: &Fresh) -> Result<Decision, LedgerError> {
-        let (customer_id, lines) = (self.customer_id.clone(), self.lines.clone());
-        let order = Order::place(self.id, customer_id, lines, self.api.order_deadline, fresh);
-        let event = order.placed(fresh, &self.caller.identity.subject, Some(self.trace.clone()))?;
-        Ok(Decision::Commit {
-            writes: vec![self.api.orders.put(&order)?],
-            events: vec![event],
-            answer: Answer::json(201, &OrderView::of(&order))?,
-        })
+    fn decide(&self, (): (), ctx: &Context) -> Result<Commit<Revision<Order>>, Infallible> {
+        Ok(order::place(self.customer_id.clone(), self.lines.clone(), self.deadline, ctx))
     }
 }

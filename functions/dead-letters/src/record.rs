@@ -64,7 +64,7 @@ impl Process for SendRecorder {
         self.record(message).await.map_err(|error| Failure::Unavailable(error.to_string()))
     }
 
-    fn queue<'a>(&self, config: &'a Config, resource: &str) -> Option<&'a Queue> {
+    fn queue(&self, config: &Config, resource: &str) -> Option<Queue> {
         Recorder::queue_of(config, resource)
     }
 

@@ -1,7 +1,7 @@
 //! One attempt: to every address of the recipient that was not reached yet, at the same time, through the channel's
 //! provider; and the outcome of all of them together.
 
-use channels::{Address, NotSent, Outgoing, Provider, Receipt};
+use channels::{Address, Outgoing, Provider, Receipt, SendError as NotSent};
 use domain::Time;
 use domain::notification::EventNotification;
 use domain::recipient::{Channel, Recipient, Skip, address_hash};

@@ -32,7 +32,7 @@ impl Check for EntitlementCase {
 
     fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
         let Self(Entitlement { version, updated_at, .. }, lineage) = self;
-        // When it was first granted is not known.
+        // The time of the first grant is not known.
         lineage.check(
             &Reported { version: *version, due: vec![(*version, *updated_at)], every: true },
             terms,

@@ -1,4 +1,4 @@
-//! Sends: each belongs to a notification, is tried in time, and has what its end asks for.
+//! Sends: each belongs to a notification, is attempted in time, and has the record that its result demands.
 
 use domain::Time;
 use domain::dead_letter::dead_send_id;
@@ -9,9 +9,9 @@ use ledger::{Key, LedgerError};
 
 use crate::check::{Check, Notes};
 use crate::finding::Invariant;
-use crate::terms::{Terms, is_going};
+use crate::terms::{Terms, is_expiring};
 
-/// A send, and whether its notification and its dead letter are there.
+/// A send, and whether its notification and dead letter exist.
 #[derive(Debug)]
 pub(crate) struct SendCase {
     row: ChannelSend,
@@ -48,9 +48,9 @@ impl Check for SendCase {
         let status = send.state.as_str();
         let ended_at = send.state.ended_at();
         if ended_at.is_none() && self.expires_at.is_some() {
-            notes.broken(Invariant::OpenNeverExpires, "no expiry before its end", status);
+            notes.broken(Invariant::OpenNeverExpires, "no expiry before it is finished", status);
         }
-        if is_going(self.expires_at, now) {
+        if is_expiring(self.expires_at, now) {
             return;
         }
         if !self.has_notification && terms.keeps_told(send.created_at, now) {
@@ -59,7 +59,7 @@ impl Check for SendCase {
         }
         let keeps_letter = ended_at.is_none_or(|ended_at| terms.keeps_letter(ended_at, now));
         if send.state.is_given_up() && !self.has_letter && keeps_letter {
-            notes.broken(Invariant::GivenUpHasLetter, "a dead letter", format!("{status} and none"));
+            notes.broken(Invariant::GivenUpHasLetter, "a dead letter", format!("{status} without one"));
         }
         if matches!(send.state, SendState::Sent { .. }) && send.receipts.is_empty() {
             notes.broken(Invariant::SentHasReceipt, "a provider's receipt", "none");
@@ -68,12 +68,12 @@ impl Check for SendCase {
             return;
         }
         if send.is_stuck() {
-            let found = format!("{status}, sent for {} times and not tried", send.swept);
-            notes.broken(Invariant::SendInTime, "an end", found);
+            let found = format!("{status}, re-enqueued {} times but never attempted", send.swept);
+            notes.broken(Invariant::SendInTime, "a finished send", found);
         } else if terms.is_overdue(send.due_at, now) {
-            notes.broken(Invariant::SendInTime, "an end", format!("{status}, due since {}", send.due_at));
+            notes.broken(Invariant::SendInTime, "a finished send", format!("{status}, due since {}", send.due_at));
         } else {
-            notes.under_way += 1;
+            notes.in_progress += 1;
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use belfry_core::{Entity, Stored};
 use domain::entitlement::Entitlement;
 use domain::notification::{EventNotification, Notification};
 use domain::order::Order;
@@ -94,13 +95,13 @@ pub struct Survey {
     /// Reservations.
     pub reservations: Whole<Reservation>,
     /// Orders.
-    pub orders: Whole<Order>,
+    pub orders: Whole<Stored<Order>>,
     /// Units.
-    pub stock: Whole<Stock>,
+    pub stock: Whole<Stored<Stock>>,
     /// What orders hold.
-    pub holds: Whole<Hold>,
+    pub holds: Whole<Stored<Hold>>,
     /// Payments.
-    pub payments: Whole<Payment>,
+    pub payments: Whole<Stored<Payment>>,
     /// Events with their outbox entries.
     pub events: Whole<EventRow>,
     /// Stored answers.
@@ -125,10 +126,10 @@ impl Survey {
             ledger,
             entitlements: Whole::new(name("entitlements"), "user_id", Some("stock_keeping_unit"), parse::aggregate),
             reservations: Whole::new(name("reservations"), "reservation_id", None, parse::aggregate),
-            orders: Whole::new(name("orders"), "order_id", None, parse::aggregate),
-            stock: Whole::new(name("stock"), "stock_keeping_unit", None, parse::aggregate),
-            holds: Whole::new(name("holds"), "order_id", None, parse::aggregate),
-            payments: Whole::new(name("payments"), "order_id", None, parse::aggregate),
+            orders: Whole::of_entity(name("orders")),
+            stock: Whole::of_entity(name("stock")),
+            holds: Whole::of_entity(name("holds")),
+            payments: Whole::of_entity(name("payments")),
             events: Whole::new(name("events"), "event_id", None, parse::event),
             answers: Whole::new(name("idempotency-keys"), "caller_key", None, parse::answer),
             told: Whole::new(name("event-notifications"), "event_id", Some("audience_group"), parse::told),
@@ -211,6 +212,22 @@ impl<T> Whole<T> {
         match (self.parse)(&self.table, item) {
             Ok(row) => Ok(Seen { key, row, expires_at: parse::expires_at(item) }),
             Err(problem) => Err(Unreadable { key, problem: Box::new(problem) }),
+        }
+    }
+}
+
+impl<E: Entity> Whole<Stored<E>> {
+    fn of_entity(table: String) -> Self {
+        Self::new(table, E::TABLE.hash.name, E::TABLE.range.map(|range| range.name), parse::entity)
+    }
+
+    /// An entity's place.
+    pub fn place(&self, id: E::Id<'_>) -> Key {
+        let key = E::key(id);
+        let place = Key::new(&self.table, self.hash, key.hash.to_string());
+        match self.range.zip(key.range) {
+            Some((name, value)) => place.and(name, value.to_string()),
+            None => place,
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod inboxes;
 pub mod live_tickets;
 pub mod metrics;
 pub mod notifications;
+pub mod orders;
 mod partition;
 pub mod recipients;
 mod routes;

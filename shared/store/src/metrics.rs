@@ -3,8 +3,30 @@
 use std::time::SystemTime;
 
 use belfry_aws::Metrics;
+use domain::order::OrderStatus;
 use domain::recipient::Channel;
 use metrique::unit_of_work::metrics;
+
+#[metrics(emf::dimension_sets = [[]], rename_all = "PascalCase")]
+struct SagaMetrics {
+    #[metrics(timestamp)]
+    timestamp: SystemTime,
+    orders_completed: u32,
+    orders_failed: u32,
+    orders_cancelled: u32,
+}
+
+/// Counts an order that has ended.
+pub fn saga_ended(metrics: &Metrics, status: OrderStatus) {
+    let count = |counted| u32::from(status == counted);
+    let entry = SagaMetrics {
+        timestamp: SystemTime::now(),
+        orders_completed: count(OrderStatus::Completed),
+        orders_failed: count(OrderStatus::Failed),
+        orders_cancelled: count(OrderStatus::Cancelled),
+    };
+    drop(entry.append_on_drop(metrics.sink()));
+}
 
 /// What a batch of a channel's delivery jobs came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

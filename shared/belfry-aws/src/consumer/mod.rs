@@ -58,7 +58,7 @@ pub trait Process: Send + Sync + 'static {
     fn process(&self, message: &Received) -> impl Future<Output = Result<Processed, Failure>> + Send;
 
     /// The queue that a message with this ARN belongs to.
-    fn queue<'a>(&self, config: &'a Config, resource: &str) -> Option<&'a Queue> {
+    fn queue(&self, config: &Config, resource: &str) -> Option<Queue> {
         config.queue_of_resource(resource)
     }
 
@@ -93,7 +93,7 @@ impl<P: Process> Process for Option<P> {
         }
     }
 
-    fn queue<'a>(&self, config: &'a Config, resource: &str) -> Option<&'a Queue> {
+    fn queue(&self, config: &Config, resource: &str) -> Option<Queue> {
         self.as_ref().and_then(|process| process.queue(config, resource))
     }
 
@@ -240,7 +240,7 @@ impl<P: Process> Processor<P> {
             let message_id = message.message_id.as_deref();
             tracing::error!(message_id, arn, "message from a queue that is not configured");
         }
-        Some(Received::new(message, queue?.clone(), deadline))
+        Some(Received::new(message, queue?, deadline))
     }
 
     async fn one(&self, message: Option<&Received>) -> MessageOutcome {
