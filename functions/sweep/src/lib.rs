@@ -1,57 +1,49 @@
 //! The sweeper: runs on a schedule and takes care of what others left behind.
 //!
-//! `{"task": "outbox"}`, every minute: entries that the stream did not get out. `{"task": "sends"}`, every minute: sends
-//! that are overdue. `{"task": "orders"}`, every minute: orders past their deadline. `{"task": "anomalies"}`, every hour: counts what an operator has to look at. What is done with is not deleted here: it carries the moment of its expiry,
-//! and DynamoDB deletes it.
+//! `{"task": "outbox"}`, every minute: events that the stream did not get out. `{"task": "sends"}`, every minute: overdue
+//! sends. `{"task": "orders"}`, every minute: orders past their deadline. `{"task": "anomalies"}`, every hour: counts what an
+//! operator has to look at. Nothing is deleted here: finished items carry the time of their expiry, and DynamoDB deletes them.
 
 mod anomalies;
 mod orders;
-mod outbox;
 mod sends;
 
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use belfry_aws::lambda::Start;
-use belfry_aws::tables::EVENTS;
-use belfry_aws::{Belfry, Entity, Error};
+use belfry_aws::lambda_runtime::LambdaEvent;
+use belfry_aws::{Belfry, Entity, Error, tables};
 use domain::order::Order;
 use domain::recipient::Channel;
 use domain::routing::{Queue, Routes};
-use ledger::{DeadLetters, Events, Ledger, LedgerError, Sends};
-use messaging::publisher::Persistence;
-use messaging::{BadStart, Publisher, Queues};
-use runtime::{Metrics, Settings};
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use store::sends as send_table;
+use tower::Service;
 
-/// The sweeper, with what it needs for every run.
-#[derive(Debug)]
+/// No new batch starts after this long, so that a run ends within the function's time limit.
+const BUDGET: Duration = Duration::from_secs(20);
+
+/// How many items are claimed or changed at the same time.
+const PARALLEL_UPDATES: usize = 10;
+
+/// The function.
+#[derive(Debug, Clone)]
 pub struct Sweep {
     belfry: Belfry,
-    ledger: Ledger,
-    metrics: Metrics,
-    events: Events,
-    dead_letters: DeadLetters,
-    sends: Sends,
-    channel_queues: Queues,
-    grace: Duration,
-    publisher: Publisher,
-    persistence: Persistence,
-    batch: u16,
-    lease: Duration,
-    retention: Option<Duration>,
-    marks_kept: Duration,
-    sends_kept: Option<Duration>,
+    send_retention: Option<Duration>,
 }
 
 /// What a run is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "task", rename_all = "snake_case")]
 pub enum Task {
-    /// Publish what is overdue.
+    /// Publish overdue events.
     Outbox,
-    /// Send for what is overdue.
+    /// Re-enqueue overdue sends.
     Sends,
-    /// Cancel orders that stand still past their deadline.
+    /// Cancel orders past their deadline.
     Orders,
     /// Count what an operator has to look at.
     Anomalies,
@@ -60,7 +52,7 @@ pub enum Task {
 /// What a run came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Entries published, or sends sent for.
+    /// Events published, sends re-enqueued or orders cancelled.
     pub published: u32,
     /// Those that did not get out this time.
     pub unpublished: u32,
@@ -68,59 +60,37 @@ pub struct Swept {
     pub anomalies: u32,
 }
 
-/// A run failed. The next one continues.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "they are the errors that they wrap")]
-pub enum Failed {
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    #[error(transparent)]
-    Kernel(#[from] Error),
+/// Reads the tables' names, the URL of every queue that events or sends go to, `BELFRY_OUTBOX_BATCH`,
+/// `BELFRY_OUTBOX_LEASE`, retention and backoff.
+pub fn function(start: &mut Start) -> Sweep {
+    let belfry = store::belfry(start, [tables::EVENTS, tables::DEAD_LETTERS, Order::TABLE, send_table::TABLE]);
+    let queues = Routes::load().map(Routes::all_queues).unwrap_or_default();
+    let queues = queues.into_iter().chain(Channel::SENT.map(Queue::Deliver)).filter(|queue| !queue.is_optional());
+    belfry.config().require_queues(&mut start.settings, queues.map(Queue::name));
+    Sweep { belfry, send_retention: store::notification_retention(&mut start.settings) }
 }
 
-/// The kernel, with the tables of the tasks that use it.
-pub fn kernel(start: &mut Start) -> Belfry {
-    store::belfry(start, [EVENTS, Order::TABLE])
-}
+impl Service<LambdaEvent<Task>> for Sweep {
+    type Response = Swept;
+    type Error = Error;
+    type Future = BoxFuture<'static, Result<Swept, Error>>;
 
-impl Sweep {
-    /// Reads the tables' names, the URL of every subscribed queue, `BELFRY_OUTBOX_BATCH`, `BELFRY_OUTBOX_LEASE`,
-    /// retention and backoff.
-    pub fn new(
-        belfry: Belfry,
-        settings: &Settings,
-        ledger: Ledger,
-        sqs: aws_sdk_sqs::Client,
-        metrics: Metrics,
-    ) -> Result<Self, BadStart> {
-        let lease = settings.duration("BELFRY_OUTBOX_LEASE", Duration::from_secs(30), Duration::from_secs(1))?;
-        let batch = settings.whole("BELFRY_OUTBOX_BATCH", 50, 1..=200)?;
-        Ok(Self {
-            belfry,
-            ledger,
-            metrics,
-            events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
-            dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
-            sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
-            channel_queues: Queues::from_settings(sqs.clone(), settings, &Channel::SENT.map(Queue::Deliver).into())?,
-            grace: settings.stream_grace()?,
-            publisher: Publisher::new(settings, sqs, Routes::load()?)?,
-            persistence: Persistence::from_settings(settings)?,
-            batch: u16::try_from(batch).unwrap_or(u16::MAX),
-            lease,
-            retention: settings.event_retention()?,
-            marks_kept: settings.processed_retention()?,
-            sends_kept: settings.notification_retention()?,
-        })
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
     }
 
-    /// One run.
-    pub async fn handle(&self, task: Task) -> Result<Swept, Failed> {
-        match task {
-            Task::Outbox => Ok(self.sweep_outbox().await?),
-            Task::Sends => Ok(self.sweep_sends().await?),
-            Task::Orders => Ok(self.sweep_orders().await?),
-            Task::Anomalies => self.count_anomalies().await,
-        }
+    fn call(&mut self, event: LambdaEvent<Task>) -> Self::Future {
+        let sweep = self.clone();
+        Box::pin(async move {
+            match event.payload {
+                Task::Outbox => {
+                    let swept = sweep.belfry.sweep_outbox(BUDGET).await?;
+                    Ok(Swept { published: swept.published, unpublished: swept.unpublished, anomalies: 0 })
+                }
+                Task::Sends => sweep.sweep_sends().await,
+                Task::Orders => sweep.sweep_orders().await,
+                Task::Anomalies => sweep.count_anomalies().await,
+            }
+        })
     }
 }

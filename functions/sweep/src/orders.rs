@@ -9,8 +9,7 @@ use domain::order::{self, CancelReason, Order};
 use futures_util::future::join_all;
 use store::metrics;
 
-use crate::outbox::{AT_ONCE, BUDGET};
-use crate::{Sweep, Swept};
+use crate::{BUDGET, PARALLEL_UPDATES, Sweep, Swept};
 
 impl Sweep {
     /// Cancels overdue orders, batch by batch, until there are none or the time is up.
@@ -18,9 +17,9 @@ impl Sweep {
         let begun = tokio::time::Instant::now();
         let mut swept = Swept::default();
         while begun.elapsed() < BUDGET {
-            let overdue = store::orders::overdue(&self.belfry, self.belfry.now(), self.batch).await?;
+            let overdue = store::orders::overdue(&self.belfry, self.belfry.now(), self.belfry.config().outbox_batch).await?;
             let mut cancelled = 0;
-            for some in overdue.chunks(AT_ONCE) {
+            for some in overdue.chunks(PARALLEL_UPDATES) {
                 for done in join_all(some.iter().map(|order| self.time_out(order))).await {
                     cancelled += u32::from(done?);
                 }

@@ -1,53 +1,54 @@
-//! Overdue sends: PENDING and nobody came, PROCESSING and the lease has ended, UNCERTAIN and to be sent again.
+//! Overdue sends: PENDING and nobody delivered them, PROCESSING and the lease has ended, UNCERTAIN and to be sent again.
 //!
-//! A sweeper only sends for them: whoever gets the message claims the send as always. It first stores when it will come
-//! again, under the condition that nothing has changed, so that any number of sweepers send one message.
+//! A sweeper only re-enqueues them: whoever gets the delivery job claims the send as always. It first stores when it will
+//! look again, under the condition that nothing has changed, so that any number of sweepers send one job.
 
-use domain::Time;
+use std::time::Duration;
+
+use belfry_aws::{Error, Stored};
+use domain::send::ChannelSend;
 use futures_util::future::join_all;
-use ledger::LedgerError;
-use ledger::sends::Versioned;
-use messaging::queues::Parcel;
+use store::{delivery_job, sends};
 
-use crate::outbox::{AT_ONCE, BUDGET};
-use crate::{Sweep, Swept};
+use crate::{BUDGET, PARALLEL_UPDATES, Sweep, Swept};
 
 impl Sweep {
-    /// Sends for what was overdue when it began, batch by batch, until nothing is, nothing gets out, or the time is up.
-    pub(crate) async fn sweep_sends(&self) -> Result<Swept, LedgerError> {
-        let begun = tokio::time::Instant::now();
-        // What is given back in this run is the next one's.
-        let until = Time::now();
+    /// Re-enqueues what was overdue at the start, batch by batch, until there is nothing, nothing gets out, or the time is
+    /// up.
+    pub(crate) async fn sweep_sends(&self) -> Result<Swept, Error> {
+        let started = tokio::time::Instant::now();
+        // Sends that this run returns are the next run's.
+        let until = self.belfry.now();
+        let batch = self.belfry.config().outbox_batch;
         let mut swept = Swept::default();
-        while begun.elapsed() < BUDGET {
-            let due = self.sends.due(&self.ledger, until, self.batch).await?;
+        while started.elapsed() < BUDGET {
+            let due = sends::overdue(&self.belfry, until, batch).await?;
             if due.is_empty() {
                 break;
             }
-            let mut claimed: Vec<Versioned> = Vec::with_capacity(due.len());
-            for some in due.chunks(AT_ONCE) {
-                let claims = join_all(some.iter().map(|send| self.claim_send(send))).await;
+            let mut claimed: Vec<Stored<ChannelSend>> = Vec::with_capacity(due.len());
+            for some in due.chunks(PARALLEL_UPDATES) {
+                let claims = join_all(some.iter().map(|send| self.claim(send))).await;
                 claimed.extend(claims.into_iter().flatten());
             }
-            let parcels: Vec<Parcel<'_>> =
-                claimed.iter().map(|send| Parcel::send(send, std::time::Duration::ZERO)).collect();
-            let mut away = 0;
-            for (send, sent) in claimed.iter().zip(self.channel_queues.send(&parcels).await) {
+            let jobs: Vec<_> = claimed.iter().map(|send| delivery_job::message(send, Duration::ZERO)).collect();
+            let mut unsent = 0;
+            for (send, sent) in claimed.iter().zip(self.belfry.send(&jobs).await) {
                 match sent {
                     Ok(()) => swept.published += 1,
                     Err(error) => {
                         let notification_id = send.id.notification_id;
-                        tracing::warn!(%notification_id, reason = %error, "no message for an overdue send");
+                        tracing::warn!(%notification_id, reason = %error, "overdue send not enqueued; will retry");
                         self.give_back(send).await;
-                        away += 1;
+                        unsent += 1;
                     }
                 }
             }
-            tracing::info!(overdue = due.len(), sent_for = claimed.len() - away, "overdue sends swept");
-            swept.unpublished += u32::try_from(away).unwrap_or(u32::MAX);
-            // Others have all of it, or nothing gets out now: the next run is soon enough. Behind a full batch of a queue
-            // that is away there may be sends of other queues.
-            if claimed.len() == away && due.len() < usize::from(self.batch) {
+            tracing::info!(overdue = due.len(), enqueued = claimed.len() - unsent, "overdue sends swept");
+            swept.unpublished += u32::try_from(unsent).unwrap_or(u32::MAX);
+            // Other sweepers have all of it, or nothing gets out now: the next run is soon enough. Behind a full batch for
+            // a queue that is unavailable there may be sends for other queues.
+            if claimed.len() == unsent && due.len() < usize::from(batch) {
                 break;
             }
         }
@@ -55,22 +56,17 @@ impl Sweep {
     }
 
     /// A send that cannot be claimed now is left for the next run.
-    async fn claim_send(&self, send: &Versioned) -> Option<Versioned> {
-        let next = send.becomes(send.enqueued_again(self.grace, Time::now()));
-        match self.sends.store(&self.ledger, &next).await {
-            Ok(stored) => stored.then_some(next),
-            Err(error) => {
-                tracing::warn!(notification_id = %send.id.notification_id, %error, "overdue send not claimed");
-                None
-            }
-        }
+    async fn claim(&self, send: &Stored<ChannelSend>) -> Option<Stored<ChannelSend>> {
+        sends::claim_overdue(&self.belfry, send, self.send_retention).await.unwrap_or_else(|error| {
+            tracing::warn!(notification_id = %send.id.notification_id, %error, "overdue send not claimed");
+            None
+        })
     }
 
-    /// No message was sent: the next run is to come as soon as this one did.
-    async fn give_back(&self, send: &Versioned) {
-        let next = send.becomes(send.not_enqueued(self.grace, Time::now()));
-        if let Err(error) = self.sends.store(&self.ledger, &next).await {
-            tracing::warn!(notification_id = %send.id.notification_id, %error, "overdue send not given back");
+    /// No job was sent: the next run should come as soon as this one did.
+    async fn give_back(&self, send: &Stored<ChannelSend>) {
+        if let Err(error) = sends::return_overdue(&self.belfry, send, self.send_retention).await {
+            tracing::warn!(notification_id = %send.id.notification_id, %error, "overdue send not returned");
         }
     }
 }

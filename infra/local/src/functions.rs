@@ -3,7 +3,6 @@
 //! A function is invoked as in Lambda: JSON in, JSON out, within its timeout. A handler sees what it would see there.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,17 +68,6 @@ pub fn start(
     let ledger = Ledger::new(clients.dynamodb.clone());
     let failed = |problem: String| StartError { name: function.logical_id.clone(), problem };
     let invocable = |handler| Invocable::new(function, Duration::ZERO, handler, activity);
-    let (sqs, aws) = (clients.sqs.clone(), &clients.aws);
-    // Functions behind event sources report their failures in the response.
-    macro_rules! behind_events {
-        ($function:expr) => {{
-            let function = Arc::new($function.map_err(|error| failed(error.to_string()))?);
-            Ok(Started::Events(invocable(handler(move |event| {
-                let function = Arc::clone(&function);
-                async move { Ok::<_, Infallible>(function.handle(event).await) }
-            }))))
-        }};
-    }
     let metrics = metrics.sink();
     // Built with the settings of the environment. All mistakes are reported together.
     macro_rules! on_the_kernel {
@@ -107,16 +95,7 @@ pub fn start(
         "order" => on_the_kernel!(saga::order::function),
         "dead-letters" => on_the_kernel!(dead_letters::function),
         "live" => on_the_kernel!(live::function),
-        "sweep" => {
-            let belfry = sweep::kernel(&mut start);
-            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
-            let sweep = sweep::Sweep::new(belfry, &settings, ledger, sqs, metrics);
-            let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
-            Ok(Started::Events(invocable(handler(move |event| {
-                let sweep = Arc::clone(&sweep);
-                async move { sweep.handle(event).await }
-            }))))
-        }
+        "sweep" => on_the_kernel!(sweep::function),
         other => Err(failed(format!("this build has no binary `{other}`"))),
     }
 }
@@ -128,12 +107,12 @@ pub fn span(function: &str) -> tracing::Span {
 
 /// A function that runs on the kernel.
 trait Served<E, R>:
-    tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+    tower::Service<LambdaEvent<E>, Response = R, Error: std::fmt::Display> + Clone + Send + Sync + 'static
 {
 }
 
 impl<S, E, R> Served<E, R> for S where
-    S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+    S: tower::Service<LambdaEvent<E>, Response = R, Error: std::fmt::Display> + Clone + Send + Sync + 'static
 {
 }
 
@@ -153,7 +132,7 @@ where
         context.deadline = u64::try_from(deadline).unwrap_or_default();
         Box::pin(async move {
             let payload: E = serde_json::from_value(event).map_err(|error| error.to_string())?;
-            let response = service.call(LambdaEvent { payload, context }).await.unwrap_or_else(|never| match never {});
+            let response = service.call(LambdaEvent { payload, context }).await.map_err(|error| error.to_string())?;
             serde_json::to_value(response).map_err(|error| error.to_string())
         })
     })
@@ -164,23 +143,6 @@ pub fn in_container(function: &Function, lambda: &StartLambda, activity: &Activi
     let (lambda, name) = (lambda.clone(), function.logical_id.clone());
     let handler = move |event| lambda.clone().invoke(name.clone(), event);
     Invocable::new(function, COLD_CONTAINER, Arc::new(move |event| Box::pin(handler(event))), activity)
-}
-
-fn handler<E, R, P, F>(handle: impl Fn(E) -> F + Send + Sync + 'static) -> Arc<Handler>
-where
-    E: DeserializeOwned + 'static,
-    R: Serialize,
-    P: std::fmt::Display,
-    F: Future<Output = Result<R, P>> + Send + 'static,
-{
-    Arc::new(move |event| {
-        let event = serde_json::from_value(event).map(&handle);
-        Box::pin(async move {
-            let response = event.map_err(|error| error.to_string())?.await;
-            let response = response.map_err(|problem| problem.to_string())?;
-            serde_json::to_value(response).map_err(|error| error.to_string())
-        })
-    })
 }
 
 impl Invocable {

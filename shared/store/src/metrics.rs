@@ -72,3 +72,50 @@ pub fn delivered(metrics: &Metrics, channel: Channel, delivered: &Delivered) {
     };
     drop(entry.append_on_drop(metrics.sink()));
 }
+
+/// What an operator has to look at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Anomalies {
+    /// Events past their time that are not published.
+    pub overdue: u32,
+    /// Events that are FAILED.
+    pub failed: u32,
+    /// Open dead letters.
+    pub open_dead_letters: u32,
+    /// Open dead letters that can no longer be redriven.
+    pub stale_dead_letters: u32,
+    /// Sends that are overdue although they were re-enqueued.
+    pub sends_stuck: u32,
+    /// Unfinished sends past their retention.
+    pub sends_stale: u32,
+    /// Orders past their deadline that no sweep has cancelled.
+    pub orders_overdue: u32,
+}
+
+#[metrics(emf::dimension_sets = [[]], rename_all = "PascalCase")]
+struct AnomalyMetrics {
+    #[metrics(timestamp)]
+    timestamp: SystemTime,
+    outbox_overdue: u32,
+    outbox_standing_failed: u32,
+    open_dead_letters: u32,
+    stale_dead_letters: u32,
+    sends_stuck: u32,
+    sends_stale: u32,
+    orders_overdue: u32,
+}
+
+/// Counts what an operator has to look at.
+pub fn anomalies(metrics: &Metrics, anomalies: &Anomalies) {
+    let entry = AnomalyMetrics {
+        timestamp: SystemTime::now(),
+        outbox_overdue: anomalies.overdue,
+        outbox_standing_failed: anomalies.failed,
+        open_dead_letters: anomalies.open_dead_letters,
+        stale_dead_letters: anomalies.stale_dead_letters,
+        sends_stuck: anomalies.sends_stuck,
+        sends_stale: anomalies.sends_stale,
+        orders_overdue: anomalies.orders_overdue,
+    };
+    drop(entry.append_on_drop(metrics.sink()));
+}

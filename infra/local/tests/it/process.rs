@@ -169,7 +169,7 @@ async fn logs_nothing_private(format: &str, ids: [&str; 3]) {
     drop(idle);
     let Ended { code, stderr: log, .. } = belfry.end();
     assert_eq!(code, Some(0));
-    for expected in ids.into_iter().chain(["socket opened"]) {
+    for expected in ids.into_iter().chain(["connection opened"]) {
         assert!(log.contains(expected), "{expected} is not in the log: {log}");
     }
     let private = [

@@ -82,7 +82,7 @@ impl Spoiler {
     }
 
     /// Asks a provider behind everybody's back.
-    async fn provider(&self, path: &str, form: Option<&[(&str, &str)]>) {
+    async fn provider(&self, path: &str, form: Option<&[(&str, &str)]>) -> String {
         let (_, url) = self.soak.behind_the_scenes();
         let request = clients::http().post(format!("{url}{path}")).bearer_auth("sk");
         let request = match form {
@@ -92,7 +92,9 @@ impl Spoiler {
                 request.header("content-type", "application/x-www-form-urlencoded").body(body.join("&"))
             }
         };
-        assert!(request.send().await.expect("an answer").status().is_success(), "{path}");
+        let answer = request.send().await.expect("an answer");
+        assert!(answer.status().is_success(), "{path}");
+        answer.text().await.expect("a body")
     }
 
     async fn events_with_letters(&self) -> Vec<String> {
@@ -159,8 +161,11 @@ async fn the_audit_goes_red_when_an_effect_is_missing_or_there_twice() {
     spoiler.provider("/slack/services/T0/person-13/0", None).await;
     says(spoiler.soak.audit().await, "SLACK to person-13: nobody asked for it");
     let order = spoiler.completed_order().await;
-    let charge = [("amount", "1"), ("currency", "eur"), ("confirm", "true"), ("metadata[order_id]", order.as_str())];
-    spoiler.provider("/v1/payment_intents", Some(&charge)).await;
+    let charge = [("amount", "1"), ("currency", "eur"), ("metadata[order_id]", order.as_str())];
+    let intent = spoiler.provider("/v1/payment_intents", Some(&charge)).await;
+    let intent: serde_json::Value = serde_json::from_str(&intent).expect("an intent");
+    let confirm = format!("/v1/payment_intents/{}/confirm", intent["id"].as_str().expect("an id"));
+    spoiler.provider(&confirm, Some(&[])).await;
     says(spoiler.soak.audit().await, &format!("order {order}: COMPLETED of"));
     spoiler.soak.stop().await;
 }

@@ -67,7 +67,7 @@ impl Due {
 
 impl Belfry {
     /// At most `limit` events that were not published in time, or whose sweeper's lease has ended.
-    pub(crate) async fn overdue(&self, now: Timestamp, limit: u16) -> Result<Vec<EventId>, Error> {
+    pub async fn overdue(&self, now: Timestamp, limit: u16) -> Result<Vec<EventId>, Error> {
         let partitions: Vec<String> =
             [DuePartition::Open, DuePartition::InFlight].into_iter().flat_map(DuePartition::all).collect();
         let until = now.to_string();
