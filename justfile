@@ -15,9 +15,17 @@ engine *arguments:
 verify *arguments:
     cargo run -- verify {{ arguments }}
 
-# all tests, with functions built as they are deployed
+# all tests that take nothing but Rust
 test *arguments:
-    scripts/test {{ arguments }}
+    cargo test {{ arguments }}
+
+# what takes more: deployed binaries, other engines, SAM, Docker, a browser; `just check binaries template`
+check *parts:
+    scripts/check {{ parts }}
+
+# the functions as they are deployed, as processes
+binaries *arguments:
+    scripts/binaries {{ arguments }}
 
 # the console in a browser; pictures of every page are in target/screenshots
 browser-tests *arguments:
@@ -37,11 +45,11 @@ ci:
 
 # the whole way: POST to inbox and provider, events per second of each stage, and with ten times the data
 flow *arguments:
-    cargo run --profile measured -p tests --bin flow -- {{ arguments }}
+    cargo run --profile measured --bin flow -- {{ arguments }}
 
 # every call of every use case broken in five ways, on the release binaries
 breakage *arguments:
-    cargo run -p tests --bin breakage -- {{ arguments }}
+    cargo run --bin breakage -- {{ arguments }}
 
 # the black-box tests on another implementation of DynamoDB and SQS
 second-engine *arguments:
@@ -49,11 +57,11 @@ second-engine *arguments:
 
 # random commands, faults and kills, then an audit; `just soak --seconds 1800 --seed 7`
 soak *arguments:
-    cargo run -p tests --bin soak -- {{ arguments }}
+    cargo run --bin soak -- {{ arguments }}
 
 # size, start and memory of each function's release binary
 cold-start *arguments:
-    cargo run -p tests --bin cold-start -- {{ arguments }}
+    cargo run --bin cold-start -- {{ arguments }}
 
 # Belfry's command against a bare handler and Powertools for AWS Lambda; `just peers --quick` to see that it works
 peers *arguments:
@@ -61,7 +69,11 @@ peers *arguments:
 
 # what each use case costs, in units and dollars per million
 cost *arguments:
-    cargo run -p tests --bin cost -- {{ arguments }}
+    cargo run --bin cost -- {{ arguments }}
+
+# lines of Rust by folder: product, local infrastructure, tests, tools
+lines *arguments:
+    scripts/lines {{ arguments }}
 
 # every function as it is deployed
 release:

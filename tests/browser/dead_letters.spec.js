@@ -9,17 +9,17 @@ test('a dead letter is read, redriven and done, as one watches', async ({ page, 
   const letter = page.getByRole('listitem').filter({ hasText: 'Announcement' }).first();
   await expect(letter).toContainText('OPEN');
   await expect(letter).toContainText('deliver-sms');
-  await letter.getByRole('link', { name: 'Read it' }).click();
+  await letter.getByRole('link', { name: 'Details' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toContainText('Announcement');
-  await expect(page.getByLabel('The message’s body')).toContainText('letter-1');
+  await expect(page.getByLabel('Message body')).toContainText('letter-1');
   await accessible(page);
   await picture(page, 'dead-letter');
   // Without the API what was shown stays, and says that it is old.
   await page.route('**/v1/dead-letters/*', (route) => route.abort());
-  await expect(page.getByText(/No contact: .* Trying again/)).toBeVisible();
-  await expect(page.getByLabel('The message’s body')).toContainText('letter-1');
+  await expect(page.getByText(/No connection: .* Retrying/)).toBeVisible();
+  await expect(page.getByLabel('Message body')).toContainText('letter-1');
   await page.unroute('**/v1/dead-letters/*');
-  await expect(page.getByText(/No contact/)).toBeHidden();
+  await expect(page.getByText(/No connection/)).toBeHidden();
   await page.getByRole('button', { name: 'Redrive' }).click();
   await expect(page.getByRole('log')).toContainText('Redrive Announcement');
   await expect(page.getByText('REDRIVEN', { exact: true })).toBeVisible();
@@ -43,7 +43,7 @@ test('letters are filtered, chosen, redriven together and discarded', async ({ p
 
   await letters.nth(0).getByRole('checkbox').check();
   await letters.nth(1).getByRole('checkbox').check();
-  await expect(page.getByText('2 chosen')).toBeVisible();
+  await expect(page.getByText('2 selected')).toBeVisible();
   await page.getByRole('button', { name: 'Redrive', exact: true }).click();
   await expect(letters.getByRole('checkbox', { checked: true })).toHaveCount(0);
   // Poison stays poison: what happens is that it fails again, and the list shows it.
@@ -55,12 +55,12 @@ test('letters are filtered, chosen, redriven together and discarded', async ({ p
   await expect(page.getByRole('dialog')).toContainText('Redrive 3 dead letters?');
   await page.getByRole('button', { name: 'Cancel' }).click();
 
-  await page.getByLabel('Choose all shown').check();
+  await page.getByLabel('Select all shown').check();
   await page.getByRole('button', { name: 'Discard', exact: true }).click();
   await expect(page.getByRole('dialog')).toContainText('Discard 3 dead letters?');
   await picture(page, 'dead-letters-confirm', { fullPage: false });
   await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
-  await expect(page.getByText('No dead letter matches.')).toBeVisible();
+  await expect(page.getByText('No dead letters match.')).toBeVisible();
   await expect(page.getByRole('log').getByText('discarded', { exact: true })).toHaveCount(3);
   await page.getByLabel('Status').selectOption('DISCARDED');
   await expect(letters).toHaveCount(3);
@@ -76,7 +76,7 @@ test('of two recipients of one event each letter has its own end, and a job ends
   const letters = page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem');
   await expect(letters).toHaveCount(2);
   await world.fault('SMS', 'drop_answer', 1);
-  await page.getByLabel('Choose all shown').check();
+  await page.getByLabel('Select all shown').check();
   await page.getByRole('button', { name: 'Redrive', exact: true }).click();
   const log = page.getByRole('log');
   await expect(log.getByText('all 2 redriven')).toBeVisible();
@@ -93,11 +93,11 @@ test('a row stays under the hand while its age goes on', async ({ page, world })
   await world.idle();
   await page.goto('/#/dead-letters?queue=deliver-slack');
   const letter = page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem').first();
-  await letter.getByRole('link', { name: 'Read it' }).focus();
+  await letter.getByRole('link', { name: 'Details' }).focus();
   const [row, age] = [await letter.elementHandle(), await letter.locator('time').textContent()];
   await expect(letter.locator('time')).not.toHaveText(age);
   expect(await row.evaluate((element) => element.isConnected)).toBe(true);
-  await expect(letter.getByRole('link', { name: 'Read it' })).toBeFocused();
+  await expect(letter.getByRole('link', { name: 'Details' })).toBeFocused();
 });
 
 test('letters beyond the first page are shown on demand, and stay', async ({ page, world }) => {
@@ -109,7 +109,7 @@ test('letters beyond the first page are shown on demand, and stay', async ({ pag
   const letters = page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem');
   const more = page.getByRole('button', { name: 'Show more' });
   await expect(letters).toHaveCount(2);
-  await expect(page.getByText('2 letters, and more')).toBeVisible();
+  await expect(page.getByText('2 dead letters, and more')).toBeVisible();
   await more.click();
   await expect(letters).toHaveCount(4);
   // The next reading has as many.
@@ -118,8 +118,8 @@ test('letters beyond the first page are shown on demand, and stay', async ({ pag
   await more.click();
   await expect(letters).toHaveCount(5);
   await expect(more).toBeHidden();
-  await page.getByLabel('Choose all shown').check();
-  await expect(page.getByText('5 chosen')).toBeVisible();
+  await page.getByLabel('Select all shown').check();
+  await expect(page.getByText('5 selected')).toBeVisible();
 });
 
 test('all that match are redriven as a job, and the rest are not', async ({ page, world }) => {

@@ -14,9 +14,9 @@ test('a deployed console signs in with PKCE and does without what only a laptop 
     await page.goto(`${deployed.url}/#/overview`);
     await page.getByRole('button', { name: 'Sign in with your identity provider' }).click();
     await expect(page.getByRole('button', { name: 'Omar Orsi' })).toBeVisible();
-    await expect(page.getByRole('row', { name: /Events on their way/ })).toBeVisible();
+    await expect(page.getByRole('row', { name: /Events to publish/ })).toBeVisible();
     await expect(page.getByRole('link', { name: 'Open the dashboard' })).toHaveAttribute('href', DASHBOARD);
-    await expect(page.getByRole('img', { name: /^On their way, last 5 minutes/ })).toBeVisible();
+    await expect(page.getByRole('img', { name: /^To publish, last 5 minutes/ })).toBeVisible();
     await accessible(page);
     await picture(page, 'deployed-overview');
     expect(new URL(page.url()).search, 'the code is gone from the address').toBe('');
@@ -24,10 +24,10 @@ test('a deployed console signs in with PKCE and does without what only a laptop 
     await page.getByRole('link', { name: 'Inbox' }).click();
     await expect(page.getByRole('region', { name: 'Omar Orsi' })).toContainText('Welcome to Belfry');
     await page.getByRole('link', { name: 'Try it' }).click();
-    await expect(page.getByRole('heading', { name: 'Faults of the providers' })).toBeHidden();
+    await expect(page.getByRole('heading', { name: 'Provider faults' })).toBeHidden();
     // An answer to a question that this tab never asked.
     await page.goto(`${deployed.url}/?code=stolen&state=guessed`);
-    await expect(page.getByRole('alert')).toContainText('not begun here');
+    await expect(page.getByRole('alert')).toContainText('not started in this tab');
     expect(asked.filter((url) => new URL(url).pathname.startsWith('/local'))).toEqual([]);
     expect(asked.filter((url) => url.includes('eyJ')), 'no token in an address').toEqual([]);
   } finally {

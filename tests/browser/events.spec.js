@@ -8,20 +8,20 @@ test('an event is found by aggregate, user, key and id, and its story leads on',
 
   await page.goto('/');
   await page.getByRole('link', { name: 'Events' }).click();
-  await expect(page.getByText('An event’s story goes from the command')).toBeVisible();
+  await expect(page.getByText('The story of an event: from the command')).toBeVisible();
   await picture(page, 'events-empty');
 
   await page.getByRole('link', { name: 'Idempotency key' }).click();
   await page.getByLabel('Key', { exact: true }).fill('find-me');
   await page.getByLabel('Caller').fill('console');
   await page.getByRole('button', { name: 'Search' }).click();
-  await expect(page.getByRole('heading', { name: 'Answered 200' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Response 200' })).toBeVisible();
   await accessible(page);
 
   await page.getByRole('definition').getByRole('link').click();
   await expect(page.getByRole('heading', { level: 1, name: /Entitlement granted/ })).toBeVisible();
   await expect(page.getByText('Committed by console')).toBeVisible();
-  await expect(page.getByText('Published: every subscribed queue has it')).toBeVisible();
+  await expect(page.getByText('Published to every subscribed queue')).toBeVisible();
   await expect(page.getByText('Processed by fanout:CUSTOMER')).toBeVisible();
   await expect(page.getByText('EMAIL to carla sent')).toBeVisible();
   await accessible(page);
@@ -30,7 +30,7 @@ test('an event is found by aggregate, user, key and id, and its story leads on',
   // Both ways: to the aggregate and back, to the user and back.
   await page.getByRole('link', { name: 'carla#found' }).click();
   await page.getByRole('link', { name: 'Entitlement granted' }).click();
-  await page.getByRole('link', { name: 'What carla was told' }).click();
+  await page.getByRole('link', { name: 'Notifications of carla' }).click();
   await expect(page.getByText('found is yours')).toBeVisible();
   await expect(page.getByText('EMAIL sent').first()).toBeVisible();
   await picture(page, 'events-user');
@@ -47,9 +47,9 @@ test('what is not there says so', async ({ page }) => {
   await page.goto('/#/events/no-such-event');
   await expect(page.getByRole('alert')).toContainText('no such event');
   await page.goto('/#/events?by=aggregate&aggregate_type=Order&aggregate_id=none');
-  await expect(page.getByText('Nothing is known of that aggregate.')).toBeVisible();
+  await expect(page.getByText('No events for this aggregate.')).toBeVisible();
   await page.goto('/#/events?by=user&user_type=CUSTOMER&user_id=stranger');
-  await expect(page.getByText('stranger has not been told anything.')).toBeVisible();
+  await expect(page.getByText('No notifications for stranger.')).toBeVisible();
   await page.goto('/#/events?by=key&key=k&caller=nobody');
   await expect(page.getByRole('alert')).toContainText('no such key');
   await page.goto('/#/nowhere');

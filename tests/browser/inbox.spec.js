@@ -16,7 +16,7 @@ test('two windows: the first to act decides, and the other sees it at once', asy
   await expect(told(remo).getByRole('button', { name: 'Confirm' })).toBeHidden();
   await picture(remo, 'inbox-handled');
   await told(remo).getByRole('link', { name: 'Story' }).click();
-  await expect(remo.getByText('Restaurant user told, handled by rosa')).toBeVisible();
+  await expect(remo.getByText('Restaurant user notified, handled by rosa')).toBeVisible();
 });
 
 test('side by side in one window: read, act, read all', async ({ page, world }) => {
@@ -38,7 +38,7 @@ test('side by side in one window: read, act, read all', async ({ page, world }) 
   await expect(panel('Remo Riva').locator('.unread-count')).toBeHidden();
   await expect(panel('Remo Riva').getByRole('img', { name: 'unread' })).toHaveCount(0);
   await panel('Remo Riva').getByLabel('Unread only').check();
-  await expect(panel('Remo Riva').getByText('Nothing unread.')).toBeVisible();
+  await expect(panel('Remo Riva').getByText('No unread notifications.')).toBeVisible();
 });
 
 test('whoever comes second is told who was first', async ({ page, world }) => {
@@ -107,9 +107,9 @@ test('a new socket brings what was missed, and older ones that were asked for st
   await page.goto('/#/inbox?as=CUSTOMER:paula');
   const rows = page.getByRole('list', { name: 'Inbox of paula' }).getByRole('listitem');
   await expect(rows).toHaveCount(2);
-  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await page.getByRole('button', { name: 'Show older' }).click();
   await expect(rows).toHaveCount(3);
-  await expect(page.getByRole('button', { name: 'Show older ones' })).toBeHidden();
+  await expect(page.getByRole('button', { name: 'Show older' })).toBeHidden();
   await tell(4);
   await expect(rows).toHaveCount(3);
   await sockets[0].close();
@@ -118,7 +118,7 @@ test('a new socket brings what was missed, and older ones that were asked for st
   for (const number of [5, 6, 7]) await tell(number);
   await sockets[1].close();
   await expect(rows).toHaveText([/Paged 7/, /Paged 6/, /Paged 4/, /Paged 3/, /Paged 2/, /Paged 1/]);
-  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await page.getByRole('button', { name: 'Show older' }).click();
   await expect(rows).toHaveCount(7);
 });
 
@@ -128,7 +128,7 @@ test('what a deaf socket missed comes within a minute, into an empty inbox too',
   await page.clock.install();
   await page.routeWebSocket(/live/, () => {});
   await page.goto('/#/inbox?as=CUSTOMER:newcomer');
-  await expect(page.getByText('Nothing here yet.')).toBeVisible();
+  await expect(page.getByText('No notifications yet.')).toBeVisible();
   await world.announce('missed', { title: 'You missed this', body: 'b', audience: 'CUSTOMER', user_id: 'newcomer' });
   await world.idle();
   await page.clock.runFor(60_000);

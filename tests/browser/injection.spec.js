@@ -24,11 +24,11 @@ test('what users write is shown as text wherever it is shown', async ({ page, wo
   await expect(page.getByRole('link', { name: '<svg/onload=p()>' }).first()).toBeVisible();
   await untouched();
   await page.goto('/#/dead-letters?queue=redrives');
-  await page.getByRole('link', { name: 'Read it' }).first().click();
+  await page.getByRole('link', { name: 'Details' }).first().click();
   await expect(page.getByText(MARKUP)).toBeVisible();
   await untouched();
   await page.goto(`/#/events?by=aggregate&aggregate_type=${encodeURIComponent(MARKUP)}&aggregate_id=x`);
-  await expect(page.getByLabel('Kind')).toHaveValue(MARKUP);
+  await expect(page.getByLabel('Aggregate type')).toHaveValue(MARKUP);
   await untouched();
 
   // A name of a colleague who acts.

@@ -42,7 +42,7 @@ test('everything an operator does works without a mouse', async ({ page, world }
   const row = rows.first();
   await tabTo(page, row.getByRole('checkbox'));
   await page.keyboard.press('Space');
-  await expect(page.getByText('1 chosen')).toBeVisible();
+  await expect(page.getByText('1 selected')).toBeVisible();
   const discard = page.getByRole('button', { name: 'Discard', exact: true });
   await page.keyboard.press('Shift+Tab');
   await page.keyboard.press('Shift+Tab');

@@ -18,7 +18,7 @@ test('a session that has run out asks for a new token, and the page goes on', as
   await expect(dialog.getByRole('alert')).toContainText('not a token');
   await dialog.getByRole('button', { name: 'Continue as operator' }).click();
   await expect(dialog).toBeHidden();
-  await expect(page.getByText(/No dead letters|letter/).first()).toBeVisible();
+  await expect(page.getByText(/No dead letters|dead letter/).first()).toBeVisible();
   expect(page.url()).not.toContain('eyJ');
 });
 
@@ -32,7 +32,7 @@ test('Esc leaves who was signed in as they were, and one may ask again', async (
     await page.keyboard.press('Escape');
     await expect(dialog).toBeHidden();
   }
-  await expect(page.getByRole('row', { name: /Events on their way/ })).toBeVisible();
+  await expect(page.getByRole('row', { name: /Events to publish/ })).toBeVisible();
 });
 
 test('a refusal of the old token does not ask for the new one again', async ({ page, world }) => {
@@ -53,7 +53,7 @@ test('a refusal of the old token does not ask for the new one again', async ({ p
   await page.getByRole('button', { name: 'Use this token' }).click();
   await expect(page.getByRole('button', { name: 'Renewed' })).toBeVisible();
   given.resolve();
-  await expect(page.getByRole('row', { name: /Events on their way/ })).toBeVisible();
+  await expect(page.getByRole('row', { name: /Events to publish/ })).toBeVisible();
   await expect(page.getByRole('dialog')).toHaveCount(0);
 });
 
@@ -75,7 +75,7 @@ test('without the API the page says so, and finds back by itself', async ({ page
   await page.goto(`${first.url}/`);
   await expect(page.locator('[data-count=accepted]')).not.toHaveText('0');
   await first.stop();
-  await expect(page.getByText(/No contact: .* Trying again/)).toBeVisible();
+  await expect(page.getByText(/No connection: .* Retrying/)).toBeVisible();
   await picture(page, 'no-contact');
   await page.goto(`${first.url}/#/dead-letters`).catch(() => {});
   const second = await startHost(port);

@@ -1,78 +1,57 @@
-//! Dead letters: the recorder behind every DLQ, and the consumer that redrives what operators ask for.
+//! Dead letters: the recorder behind every dead letter queue, and the consumer of operators' redrives.
 //!
-//! A message on a DLQ died without a word (crash, time-out): it is written to the dead letters, unique by consumer and
-//! event, and taken off the DLQ. A message on the queue `redrives` reports what an operator decided: one dead letter
-//! goes back to the queue of the consumer that gave it up, or a job that redrives many goes on by one part.
+//! A message reaches a dead letter queue if its consumer crashed or timed out. It is stored as a dead letter, unique by
+//! consumer and event, and taken off the queue. A message on the queue `redrives` reports what an operator decided: one
+//! dead letter goes back to the queue of the consumer that gave it up, or a job that redrives many runs its next part.
 
-mod job;
 mod record;
-mod redrive;
 
-use std::time::Duration;
+use std::convert::Infallible;
+use std::task::{Context, Poll};
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use domain::dead_letter::{REDRIVE_REQUESTED, REDRIVEN};
+use belfry_aws::aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use belfry_aws::dead_letters::{Recorder, Redrive, Redriver};
+use belfry_aws::lambda::Start;
+use belfry_aws::lambda_runtime::LambdaEvent;
+use belfry_aws::{Belfry, Consumer, Processor, process, redriver, tables};
 use domain::routing::Queue;
-use ledger::{DeadLetters as Table, Events, Ledger, Processed, Sends};
-use messaging::{BadStart, Consumer, Failure, Source};
-use runtime::{Metrics, Settings};
+use futures_util::future::BoxFuture;
+use tower::Service;
 
-/// The function, with what it needs for every batch.
-#[derive(Debug)]
+use record::SendRecorder;
+
+/// The function.
+#[derive(Debug, Clone)]
 pub struct DeadLetters {
-    consumer: Consumer,
-    sqs: aws_sdk_sqs::Client,
-    metrics: Metrics,
-    table: Table,
-    processed: Processed,
-    events: Events,
-    sends: Sends,
-    sources: Vec<Source>,
-    marks_kept: Duration,
+    belfry: Belfry,
+    recorder: Processor<SendRecorder>,
+    redriver: Consumer<Redrive, Redriver>,
 }
 
-impl DeadLetters {
-    /// Reads the tables' names, the URL of every consumer's queue, retention and backoff.
-    pub fn new(
-        settings: &Settings,
-        ledger: Ledger,
-        sqs: aws_sdk_sqs::Client,
-        metrics: Metrics,
-    ) -> Result<Self, BadStart> {
-        let there = |queue: &Queue| !queue.is_optional() || settings.optional(queue.setting()).is_some();
-        let sources = Queue::ALL.into_iter().filter(there).map(|queue| Source::from_settings(settings, queue));
-        let sources: Vec<Source> = sources.collect::<Result<_, _>>()?;
-        let redrives = sources.iter().filter(|source| source.queue == Queue::Redrives.name()).cloned().collect();
-        Ok(Self {
-            consumer: Consumer::new(settings, ledger, sqs.clone(), metrics.clone(), redrives)?,
-            sqs,
-            metrics,
-            table: Table::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
-            processed: Processed::new(settings.text("BELFRY_PROCESSED_TABLE")?, settings.processed_retention()?),
-            events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
-            sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
-            sources,
-            marks_kept: settings.processed_retention()?,
-        })
+/// Reads the tables' names and the URL of every consumer's queue. Only the queue of payments may be missing.
+pub fn function(start: &mut Start) -> DeadLetters {
+    let belfry = store::belfry(start, [tables::EVENTS].into_iter().chain(tables::OF_CONSUMERS));
+    let required = Queue::ALL.into_iter().filter(|queue| !queue.is_optional()).map(Queue::name);
+    belfry.config().require_queues(&mut start.settings, required);
+    let recorder = SendRecorder::new(start, &belfry);
+    DeadLetters { recorder: process(&belfry, recorder), redriver: redriver(&belfry), belfry }
+}
+
+impl Service<LambdaEvent<SqsEvent>> for DeadLetters {
+    type Response = SqsBatchResponse;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<SqsBatchResponse, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
-    /// One batch, of a DLQ or of the queue of redrives.
-    pub async fn handle(&self, batch: SqsEvent) -> SqsBatchResponse {
-        let is_dead = batch.records.first().is_some_and(|message| Source::of_dead(&self.sources, message).is_some());
-        if is_dead {
-            return self.record(&batch).await;
+    fn call(&mut self, event: LambdaEvent<SqsEvent>) -> Self::Future {
+        let arn = event.payload.records.first().and_then(|message| message.event_source_arn.as_deref());
+        let resource = arn.and_then(|arn| arn.rsplit(':').next()).unwrap_or_default();
+        match Recorder::queue_of(self.belfry.config(), resource) {
+            Some(_) => self.recorder.call(event),
+            None => self.redriver.call(event),
         }
-        let effect = |delivery: std::sync::Arc<messaging::Delivery>| async move {
-            match delivery.event.event_type.as_str() {
-                REDRIVEN => self.redrive(&delivery.event).await,
-                REDRIVE_REQUESTED => self.go_on(&delivery.event).await,
-                other => Err(Failure::Reject(format!("nothing to do for {other}"))),
-            }
-        };
-        self.consumer.consume(batch, effect).await
-    }
-
-    fn ledger(&self) -> &Ledger {
-        self.consumer.ledger()
     }
 }

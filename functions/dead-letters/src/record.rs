@@ -1,101 +1,104 @@
-//! The recorder: a message that died without a word becomes a dead letter.
+//! The recorder: stores what dead letter queues hold. A message about a send is only a nudge for it, and the send is in its
+//! table: the sweeper re-enqueues it, and a send that is given up has a dead letter of its own. But nobody re-enqueues a
+//! send that was given up and redriven by this very message: its dead letter opens again.
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
-use domain::dead_letter::GivenUp;
-use domain::routing::Queue;
-use domain::send::ChannelSend;
-use futures_util::future::join_all;
-use ledger::LedgerError;
-use messaging::delivery::{Delivery, attributes, failed, given_up};
+use belfry_aws::consumer::Received;
+use belfry_aws::dead_letters::{CRASHED, Recorder};
+use belfry_aws::lambda::Start;
+use belfry_aws::metrics::Consumed;
+use belfry_aws::dead_letter::{FailedEvent, GivenUp};
+use belfry_aws::{Belfry, Config, Error, Failure, Process, Processed, Queue, Timestamp};
+use domain::routing;
+use domain::send::{ChannelSend, SendOrder};
+use ledger::{Ledger, LedgerError, Sends};
 use messaging::order;
-use messaging::source::Source;
-use runtime::metrics::Consumed;
 
-use crate::DeadLetters;
-
-/// What can be said of a message whose consumer said nothing.
-const REASON: &str = "died without a word: its consumer crashed, timed out or could not reach the dead letters";
-
-enum Recorded {
-    /// A dead letter is open that was not before.
-    Kept,
-    /// There is one already, or nothing is left to do.
-    Done,
+/// Records the messages of every dead letter queue.
+#[derive(Debug, Clone)]
+pub struct SendRecorder {
+    belfry: Belfry,
+    ledger: Ledger,
+    sends: Sends,
 }
 
-impl DeadLetters {
-    /// Records each message of a DLQ on its own; what cannot be recorded stays there and comes again.
-    pub(crate) async fn record(&self, batch: &SqsEvent) -> SqsBatchResponse {
-        let recorded = join_all(batch.records.iter().map(|message| self.record_one(message))).await;
-        let mut response = SqsBatchResponse::default();
-        let mut consumed = Consumed::default();
-        for (message, recorded) in batch.records.iter().zip(recorded) {
-            match recorded {
-                Ok(Recorded::Kept) => consumed.dead_letters += 1,
-                Ok(Recorded::Done) => consumed.duplicates += 1,
-                Err(error) => {
-                    tracing::error!(message_id = message.message_id, %error, "dead letter not written, message comes back");
-                    consumed.retried += 1;
-                    response.batch_item_failures.push(failed(message));
-                }
-            }
-        }
-        self.metrics.consumed("dead-letters", &consumed);
-        response
+impl SendRecorder {
+    pub fn new(start: &mut Start, belfry: &Belfry) -> Self {
+        let sends = Sends::new(start.settings.text("BELFRY_SENDS_TABLE"), None);
+        Self { belfry: belfry.clone(), ledger: Ledger::new(start.dynamodb().clone()), sends }
     }
 
-    async fn record_one(&self, message: &SqsMessage) -> Result<Recorded, LedgerError> {
-        let Some(source) = Source::of_dead(&self.sources, message) else {
-            return Err(LedgerError::Refused { reason: "a dead letter queue of no known consumer".to_owned() });
-        };
-        if let Some(Queue::Deliver(channel)) = Queue::named(&source.queue)
-            && let Ok(order) = order::read(message.body.as_deref().unwrap_or_default())
+    async fn record(&self, message: &Received) -> Result<Processed, Error> {
+        if let Some(routing::Queue::Deliver(channel)) = routing::Queue::named(&message.queue.name)
+            && let Ok(order) = order::read(&message.body)
             && order.channel == channel
         {
-            match self.sends.get(self.ledger(), &order).await {
-                Ok(Some(send)) => return self.record_order(message, &send).await,
+            match self.sends.get(&self.ledger, &order).await {
+                Ok(Some(send)) => return self.record_send(message, &send).await,
                 // Its retention is over.
                 Ok(None) => {}
                 Err(LedgerError::Corrupt(corrupt)) => {
-                    let reason = format!("{REASON}; {corrupt}");
-                    return self.keep(&order::unworkable(message, source, &order, reason)).await;
+                    return self.keep(&unworkable(message, &order, format!("{CRASHED}; {corrupt}"))).await;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(Error::Unavailable { attempts: 1, reason: error.to_string() }),
             }
         }
-        let delivery = Delivery::parse(message, source).ok();
-        // Its consumer may have died after the commit, or another delivery may have got through.
-        if let Some(delivery) = &delivery
-            && self.processed.is_marked(self.ledger(), &source.consumer, &delivery.event.event_id).await?
-        {
-            tracing::warn!(event_id = %delivery.event.event_id, consumer = source.consumer, "dead, but processed");
-            return Ok(Recorded::Done);
-        }
-        let given_up = given_up(message, source, delivery.as_ref(), REASON.to_owned());
-        self.keep(&given_up).await
+        Recorder::record(&self.belfry, message).await
     }
 
-    /// An order is only a nudge, and the send is in its table: the sweeper sends for it again, and where it is given up,
-    /// that has written a dead letter of its own. But nobody sends again for what was given up, and redriven by this
-    /// very message: its dead letter opens again.
-    async fn record_order(&self, message: &SqsMessage, send: &ChannelSend) -> Result<Recorded, LedgerError> {
-        if send.is_opened_by(order::redrive(&attributes(message))) {
-            return self.keep(&order::given_up(send, REASON.to_owned())?).await;
+    async fn record_send(&self, message: &Received, send: &ChannelSend) -> Result<Processed, Error> {
+        if send.is_opened_by(order::redrive(&message.attributes)) {
+            let given_up = order::given_up(send, CRASHED.to_owned());
+            let given_up = given_up.map_err(|error| Error::Unwritable(error.into()))?;
+            return self.keep(&kernel_form(given_up)).await;
         }
         let (notification_id, status) = (send.order.notification_id, send.state.as_str());
-        tracing::warn!(%notification_id, status, "the order died, its send goes on");
-        Ok(Recorded::Done)
+        tracing::warn!(%notification_id, status, "delivery job reached the DLQ; the sweeper re-enqueues the send");
+        Ok(Processed::Duplicate)
     }
 
-    async fn keep(&self, given_up: &GivenUp) -> Result<Recorded, LedgerError> {
-        let kept = self.table.record(self.ledger(), given_up).await?;
-        tracing::error!(
-            dead_letter_id = %given_up.dead_letter_id(),
-            consumer = given_up.consumer,
-            event_id = given_up.event.as_ref().map(|(event_id, _, _)| event_id.as_str()),
-            kept,
-            "dead letter"
-        );
-        Ok(if kept { Recorded::Kept } else { Recorded::Done })
+    async fn keep(&self, given_up: &GivenUp) -> Result<Processed, Error> {
+        let stored = self.belfry.record_dead_letter(given_up).await?;
+        Ok(if stored { Processed::DeadLetter } else { Processed::Duplicate })
+    }
+}
+
+/// A delivery job that cannot be worked on, as the dead letter of its send keeps it.
+fn unworkable(message: &Received, order: &SendOrder, reason: String) -> GivenUp {
+    let event = message.attributes.get("event_type").map(|event_type| FailedEvent {
+        event_id: order.event_id.clone(),
+        event_type: event_type.clone(),
+        recorded_at: Timestamp::now(),
+    });
+    GivenUp { event, identity: Some(("send", order.notification_id.to_string())), ..message.give_up(reason) }
+}
+
+fn kernel_form(given_up: domain::dead_letter::GivenUp) -> GivenUp {
+    GivenUp {
+        queue: given_up.queue,
+        consumer: given_up.consumer,
+        event: given_up
+            .event
+            .map(|(event_id, event_type, recorded_at)| FailedEvent { event_id, event_type, recorded_at }),
+        identity: given_up.notification_id.map(|id| ("send", id.to_string())),
+        message_id: given_up.message_id,
+        reason: given_up.reason,
+        receive_count: given_up.receive_count,
+        body: given_up.body,
+        attributes: given_up.attributes,
+    }
+}
+
+impl Process for SendRecorder {
+    async fn process(&self, message: &Received) -> Result<Processed, Failure> {
+        // A message that cannot be recorded stays in its dead letter queue.
+        self.record(message).await.map_err(|error| Failure::Unavailable(error.to_string()))
+    }
+
+    fn queue<'a>(&self, config: &'a Config, resource: &str) -> Option<&'a Queue> {
+        Recorder::queue_of(config, resource)
+    }
+
+    fn report(&self, belfry: &Belfry, _consumer: &str, counts: &Consumed) {
+        belfry.metrics().consumed("dead-letters", counts);
     }
 }

@@ -1,21 +1,48 @@
-//! Stream of the sends table → each send's channel queue.
+//! The stream of the sends table → the queue of each send's channel.
 //!
-//! Nothing is looked up and nothing is written: a second message finds its send claimed or done. A queue that is out of
-//! reach stops the batch at its first record that did not get out; a send that a queue refuses, or that cannot be read,
-//! holds nobody up: the sweeper finds it overdue.
+//! Nothing is read and nothing is written: a second message finds its send claimed or done. A queue that is unavailable
+//! stops the batch at its first record that did not get out. A send that a queue refuses, or that cannot be read, holds up
+//! nobody: the sweeper finds it overdue.
 
 use std::time::Duration;
 
-use aws_lambda_events::dynamodb::EventRecord;
-use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use belfry_aws::aws_lambda_events::dynamodb::{Event as StreamEvent, EventRecord};
+use belfry_aws::aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use belfry_aws::lambda::Start;
+use belfry_aws::metrics::Relayed;
+use belfry_aws::{Belfry, OutboundMessage, SendError, Table};
+use domain::recipient::Channel;
+use domain::routing::Queue;
 use domain::send::ChannelSend;
-use messaging::queues::{Parcel, SendError};
-use runtime::metrics::Relayed;
+use ledger::Sends;
+use messaging::order;
 
-use crate::OutboxStream;
+/// The table of sends.
+const SENDS: Table = Table::new("sends", "event_part").range("send");
 
-impl OutboxStream {
-    pub(crate) async fn relay_sends(&self, records: &[EventRecord]) -> DynamoDbEventResponse {
+/// The relay of sends.
+#[derive(Debug, Clone)]
+pub struct SendsRelay {
+    belfry: Belfry,
+    sends: Sends,
+}
+
+impl SendsRelay {
+    pub fn new(start: &mut Start, belfry: &Belfry) -> Self {
+        belfry.config().require_tables(&mut start.settings, [SENDS]);
+        let queues = Channel::SENT.map(|channel| Queue::Deliver(channel).name());
+        belfry.config().require_queues(&mut start.settings, queues);
+        Self { belfry: belfry.clone(), sends: Sends::new(start.settings.text("BELFRY_SENDS_TABLE"), None) }
+    }
+
+    /// Whether a batch comes from the stream of the sends table.
+    pub fn is_source_of(&self, batch: &StreamEvent) -> bool {
+        let arn = batch.records.first().and_then(|record| record.event_source_arn.as_deref());
+        let table = arn.and_then(|arn| arn.split('/').nth(1));
+        table.is_some_and(|table| self.belfry.config().tables.name(SENDS).is_ok_and(|name| name == table))
+    }
+
+    pub async fn relay(&self, records: &[EventRecord]) -> DynamoDbEventResponse {
         let read = |record: &EventRecord| {
             let send = self.sends.parse(record.change.new_image.clone());
             send.inspect_err(|problem| tracing::error!(record_id = record.event_id, %problem, "send cannot be read"))
@@ -23,22 +50,22 @@ impl OutboxStream {
         };
         let sends: Vec<(&EventRecord, ChannelSend)> =
             records.iter().filter_map(|record| Some((record, read(record)?))).collect();
-        let parcels: Vec<Parcel<'_>> = sends.iter().map(|(_, send)| Parcel::send(send, Duration::ZERO)).collect();
+        let messages: Vec<_> = sends.iter().map(|(_, send)| message(send)).collect();
         let mut response = DynamoDbEventResponse::default();
         let mut relayed = Relayed::default();
-        for ((record, send), sent) in sends.iter().zip(self.channel_queues.send(&parcels).await) {
+        for ((record, send), sent) in sends.iter().zip(self.belfry.send(&messages).await) {
             match sent {
                 Ok(()) => relayed.published += 1,
                 Err(error @ SendError::Refused(_)) => {
                     relayed.unpublished += 1;
                     let notification_id = send.order.notification_id;
-                    tracing::error!(%notification_id, reason = %error, "send refused by its queue");
+                    tracing::error!(%notification_id, reason = %error, "queue refused a delivery job");
                 }
                 Err(error @ SendError::Unavailable(_)) => {
                     relayed.unpublished += 1;
                     if response.batch_item_failures.is_empty() {
                         let record_id = record.event_id.as_str();
-                        tracing::warn!(record_id, reason = %error, "relay stopped, the mapping comes back from here");
+                        tracing::warn!(record_id, reason = %error, "batch stopped; Lambda retries from this record");
                         let mut failure = DynamoDbBatchItemFailure::default();
                         failure.item_identifier = record.change.sequence_number.clone();
                         response.batch_item_failures.push(failure);
@@ -46,7 +73,18 @@ impl OutboxStream {
                 }
             }
         }
-        self.metrics.relayed("sends", &relayed);
+        self.belfry.metrics().relayed("sends", &relayed);
         response
+    }
+}
+
+/// The message that makes a channel's function deliver a send.
+fn message(send: &ChannelSend) -> OutboundMessage {
+    OutboundMessage {
+        queue: Queue::Deliver(send.order.channel).name().to_owned(),
+        // An id of the send alone, which always serializes.
+        body: order::write(send).unwrap_or_default(),
+        attributes: order::attributes(send).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        delay: Duration::ZERO,
     }
 }

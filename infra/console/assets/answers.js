@@ -10,6 +10,6 @@ export function answerCard(title, answer) {
       answer.replayed && h('span', { class: 'badge open' }, 'replayed'),
       h('span', {}, title),
       h('time', { class: 'push quiet' }, moment(Date.now()))),
-    h('pre', { class: 'code', tabindex: '0', 'aria-label': 'The answer’s body' }, pretty(answer.text)),
+    h('pre', { class: 'code', tabindex: '0', 'aria-label': 'Response body' }, pretty(answer.text)),
     answer.requestId && h('p', { class: 'quiet mono' }, `x-request-id: ${answer.requestId}`));
 }

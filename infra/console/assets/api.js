@@ -40,7 +40,7 @@ async function send(session, method, path, { body, key, signal }) {
     text = await response.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem('AWAY', 'Belfry does not answer. Is it running, and is there a network?');
+    throw new Problem('AWAY', 'Belfry does not respond. Check that it is running and that you are online.');
   }
   return {
     status: response.status,
@@ -64,7 +64,7 @@ function parsed(text) {
 /** What a refusal says, as something to show. */
 export function problemOf(answer) {
   const { code, message, details, handled_by } = answer.json ?? {};
-  const said = message ?? `The API answered ${answer.status}.`;
+  const said = message ?? `The API responded with ${answer.status}.`;
   return new Problem(code ?? String(answer.status), said, {
     status: answer.status, details, handledBy: handled_by, requestId: answer.requestId,
   });

@@ -8,7 +8,7 @@ const AUDIENCES = ['CUSTOMER', 'RESTAURANT_USER', 'AGENCY_USER', 'ADMIN_USER'];
 export const COMMANDS = [
   {
     id: 'grant', title: 'Grant', path: '/v1/entitlements/grants', keyed: true,
-    what: 'Gives a user something. Granting it again is refused; the same key again is not: it is answered as before.',
+    what: 'Grants a user access to a product. A second grant is refused; a retry with the same key gets the stored response.',
     fields: () => [
       ['user_id', 'User', 'carla'], ['stock_keeping_unit', 'Unit', randomKey('chef-table')],
       ['reason', 'Reason', 'PURCHASE'], ['purchase_id', 'Purchase', randomKey('p')],
@@ -17,11 +17,11 @@ export const COMMANDS = [
   },
   {
     id: 'reservation', title: 'Reservation', path: '/v1/reservations', keyed: true,
-    what: 'Asks a restaurant for a table. Its staff are told at once, and the first of them to act decides.',
+    what: 'Requests a table at a restaurant. The staff is notified at once, and the first of them to act decides.',
     fields: () => [
       ['customer_id', 'Customer', 'carla'], ['restaurant_id', 'Restaurant', 'trattoria'],
       ['party_size', 'People', '4', 'number'], ['slot_time', 'When', tomorrow(), 'datetime-local'],
-      ['agency_id', 'Agency, if one asks', '', 'optional'],
+      ['agency_id', 'Agency (optional)', '', 'optional'],
     ],
     body: ({ party_size, slot_time, agency_id, ...said }) => ({
       ...said, party_size: Number(party_size), slot_time: iso(slot_time), ...(agency_id ? { agency_id } : {}),
@@ -29,7 +29,7 @@ export const COMMANDS = [
   },
   {
     id: 'order', title: 'Order', path: '/v1/orders', keyed: true,
-    what: 'Reserves stock, charges, completes: a saga. What goes wrong on the way is undone.',
+    what: 'Runs a saga: reserve stock, charge, complete. If a step fails, the steps before it are undone.',
     fields: () => [
       ['customer_id', 'Customer', 'chen'], ['stock_keeping_unit', 'Unit', 'espresso'], ['quantity', 'Quantity', '2', 'number'],
     ],
@@ -39,10 +39,10 @@ export const COMMANDS = [
   },
   {
     id: 'event', title: 'Your event', path: '/v1/events', keyed: false,
-    what: 'Hands an event in, as a source system would. Its id is its key: the same one again has no second effect.',
+    what: 'Publishes an event as a source system does. The event id is its key: publishing it again has no second effect.',
     fields: () => [
       ['event_id', 'Event id', randomKey('news')], ['title', 'Title', 'The kitchen closes early'],
-      ['text', 'Text', 'Last orders at nine tonight.'], ['audience', 'For', 'CUSTOMER', AUDIENCES],
+      ['text', 'Text', 'Last orders at nine tonight.'], ['audience', 'Audience', 'CUSTOMER', AUDIENCES],
       ['user_id', 'User', 'carla', 'optional'],
     ],
     body: ({ event_id, title, text, audience, user_id }) => ({

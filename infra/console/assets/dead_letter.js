@@ -14,7 +14,7 @@ import { steer } from './steering.js';
 export function showDeadLetter(root, { session, id, signal }) {
   const trouble = h('div', {});
   const page = h('div', { class: 'sections' }, loading());
-  const log = activity('What happens');
+  const log = activity('Activity');
   fill(root, h('p', { class: 'crumbs' }, h('a', { href: '#/dead-letters' }, 'Dead letters')), trouble, page, log.element);
   let seen = null;
   const load = async () => {
@@ -44,24 +44,24 @@ function draw(root, letter, steered) {
       h('h1', {}, spaced(letter.event_type ?? 'Unreadable message'), h('span', { class: `badge ${open ? 'bad' : 'quiet'}` }, letter.status)),
       h('p', { class: 'reason' }, letter.reason),
       h('dl', { class: 'facts' },
-        fact('Queue', letter.queue), fact('Consumer', letter.consumer), fact('Given up', moment(letter.created_at)),
+        fact('Queue', letter.queue), fact('Consumer', letter.consumer), fact('Created', moment(letter.created_at)),
         fact('Received', plural(letter.receive_count, 'time')),
         letter.event_id && fact('Event', h('a', { class: 'mono', href: link(['events', letter.event_id]), title: letter.event_id }, shortId(letter.event_id))),
         letter.handled_by && fact(letter.status === 'DISCARDED' ? 'Discarded by' : 'Redriven by', `${letter.handled_by}, ${moment(letter.handled_at)}`)),
       h('div', { class: 'row' },
         h('button', { type: 'button', class: 'button primary', disabled: !open, onclick: () => steered('redrive') }, 'Redrive'),
         h('button', { type: 'button', class: 'button', disabled: !open, onclick: async () => {
-          if (await confirmed('Discard this dead letter?', 'What it was to do is not done. Who discarded it stays on record.', 'Discard', 'danger')) {
+          if (await confirmed('Discard this dead letter?', 'Its effect will not happen. The audit trail keeps who discarded it.', 'Discard', 'danger')) {
             await steered('discard');
           }
         } }, 'Discard'))),
     h('section', { class: 'card' },
-      h('h2', {}, 'The message', copyButton(letter.body, 'Copy the message')),
-      h('pre', { class: 'code', tabindex: '0', 'aria-label': 'The message’s body' }, pretty(letter.body)),
+      h('h2', {}, 'Message', copyButton(letter.body, 'Copy the message')),
+      h('pre', { class: 'code', tabindex: '0', 'aria-label': 'Message body' }, pretty(letter.body)),
       letter.attributes && h('dl', { class: 'facts' }, Object.entries(letter.attributes).map(([name, value]) =>
         fact(name, h('span', { class: 'mono' }, value))))),
     letter.past && h('section', { class: 'card' },
-      h('h2', {}, 'It failed before'),
+      h('h2', {}, 'Earlier failures'),
       h('ul', { class: 'plain-list' }, letter.past.map((past) =>
         h('li', {}, h('span', { class: 'quiet' }, moment(past.at)), h('span', {}, past.reason))))));
 }

@@ -23,7 +23,7 @@ export function showDeadLetters(root, { session, parameters, signal }) {
     event_type: parameters.get('event_type') ?? '', reason: parameters.get('reason') ?? '', hours: parameters.get('hours') ?? '',
   };
   const chosen = new Set();
-  const log = activity('What happens');
+  const log = activity('Activity');
   const list = h('ul', { class: 'letters', 'aria-label': 'Dead letters' });
   const body = h('div', {}, loading());
   const trouble = h('div', {});
@@ -82,7 +82,7 @@ export function showDeadLetters(root, { session, parameters, signal }) {
   const act = (order) => async () => {
     const these = picked();
     if (order === 'discard' && !await confirmed(`Discard ${plural(these.length, 'dead letter')}?`,
-      'What they were to do is not done. Who discarded them stays on record.', 'Discard', 'danger')) return;
+      'Their effects will not happen. The audit trail keeps who discarded them.', 'Discard', 'danger')) return;
     chosen.clear();
     drawBar();
     if (order === 'redrive' && these.length > 1) {
@@ -96,7 +96,7 @@ export function showDeadLetters(root, { session, parameters, signal }) {
   const button = (text, kind, onclick) => h('button', { type: 'button', class: `button ${kind}`, disabled: true, onclick }, text);
   const [redrive, discard] = [button('Redrive', 'primary', act('redrive')), button('Discard', '', act('discard'))];
   const everything = button('Redrive all that match…', '', () => redriveAll());
-  const bar = h('div', { class: 'bulk' }, h('label', { class: 'check' }, all, 'Choose all shown'), how,
+  const bar = h('div', { class: 'bulk' }, h('label', { class: 'check' }, all, 'Select all shown'), how,
     h('span', { class: 'push row' }, redrive, discard, everything));
   const drawBar = () => {
     const [many, few] = [open().length, picked().length];
@@ -105,14 +105,14 @@ export function showDeadLetters(root, { session, parameters, signal }) {
     all.indeterminate = few > 0 && few < many;
     redrive.disabled = discard.disabled = few === 0;
     for (const item of list.children) item.querySelector('input').checked = chosen.has(item.dataset.key);
-    how.textContent = few ? `${few} chosen` : letters.length ? `${plural(letters.length, 'letter')}${more ? ', and more' : ''}` : '';
+    how.textContent = few ? `${few} selected` : letters.length ? `${plural(letters.length, 'dead letter')}${more ? ', and more' : ''}` : '';
   };
   const redriveAll = () => watched(async () => {
     const { status, ...filter } = filterOf(asked);
     const key = `console-count-${crypto.randomUUID()}`;
     const { matched } = await ask(session, 'POST', '/v1/dead-letters/redrive', { key, body: { filter, dry_run: true }, signal });
     if (!await confirmed(`Redrive ${plural(matched, 'dead letter')}?`,
-      'Each goes to the consumer that gave it up, and to no other. What was done already is not done again.', 'Redrive')) return;
+      'Each message goes only to the consumer that gave up on it. Effects that already happened do not happen again.', 'Redrive')) return;
     await redriveMany(session, { filter }, [], log, signal);
     await load();
   });
@@ -171,7 +171,7 @@ function row(letter, chosen, changed) {
       h('p', { class: 'quiet' }, timeAgo(letter.created_at), `, received ${plural(letter.receive_count, 'time')}`,
         letter.handled_by && ` · ${letter.status.toLowerCase()} by ${letter.handled_by}`)),
     h('p', { class: 'letter-links' },
-      h('a', { href: link(['dead-letters', letter.dead_letter_id]), 'data-focus': 'open' }, 'Read it'),
+      h('a', { href: link(['dead-letters', letter.dead_letter_id]), 'data-focus': 'open' }, 'Details'),
       letter.event_id && h('a', { href: link(['events', letter.event_id]), title: letter.event_id }, `Story ${shortId(letter.event_id)}`)));
 }
 
@@ -187,7 +187,7 @@ function filters(asked, filtered) {
     onchange: () => filtered(Object.fromEntries(new FormData(form))) },
   field('Status', choice('status', [...STATUSES.map((status) => [status, status]), ['ALL', 'all']])),
   field('Queue', choice('queue', [['', 'all'], ...QUEUES.map((queue) => [queue, queue])])),
-  field('Given up', choice('hours', SPANS)),
+  field('Created', choice('hours', SPANS)),
   field('Event type', h('input', { name: 'event_type', value: asked.event_type, placeholder: 'any', autocomplete: 'off' })),
   field('Reason contains', h('input', { name: 'reason', value: asked.reason, placeholder: 'anything', autocomplete: 'off' })));
   return form;
@@ -196,6 +196,6 @@ function filters(asked, filtered) {
 function nothing({ status, queue, event_type, reason, hours }) {
   const filtered = queue || event_type || reason || hours || status !== 'OPEN';
   return filtered
-    ? empty('No dead letter matches.', h('p', {}, h('a', { class: 'button', href: '#/dead-letters' }, 'Show all open ones')))
-    : empty('No dead letters. All is well.', h('p', { class: 'quiet' }, 'What a consumer gives up on waits here for somebody to decide.'));
+    ? empty('No dead letters match.', h('p', {}, h('a', { class: 'button', href: '#/dead-letters' }, 'Show all open dead letters')))
+    : empty('No dead letters.', h('p', { class: 'quiet' }, 'Messages that a consumer gives up on stay here until an operator redrives or discards them.'));
 }

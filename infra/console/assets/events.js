@@ -10,14 +10,14 @@ const USER_TYPES = ['CUSTOMER', 'RESTAURANT_USER', 'AGENCY_USER', 'ADMIN_USER'];
 
 /** Each way to search: its fields, and what it finds. */
 const WAYS = {
-  event: { title: 'Event id', fields: [['id', 'Event id', 'as in a log, an inbox or a dead letter']] },
+  event: { title: 'Event id', fields: [['id', 'Event id', 'from a log, an inbox or a dead letter']] },
   aggregate: {
     title: 'Aggregate', find: findByAggregate,
-    fields: [['aggregate_type', 'Kind', 'Entitlement, Order, Reservation …'], ['aggregate_id', 'Id', 'carla#premium']],
+    fields: [['aggregate_type', 'Aggregate type', 'Entitlement, Order, Reservation …'], ['aggregate_id', 'Aggregate id', 'carla#premium']],
   },
   user: {
     title: 'User', find: findByUser,
-    fields: [['user_type', 'Kind of user', USER_TYPES], ['user_id', 'User id', 'carla']],
+    fields: [['user_type', 'User type', USER_TYPES], ['user_id', 'User id', 'carla']],
   },
   key: {
     title: 'Idempotency key', find: findByKey,
@@ -67,16 +67,16 @@ function trimmed(said) {
 }
 
 const HINTS = {
-  event: 'An event’s story goes from the command to the provider’s answer, with every attempt between.',
-  aggregate: 'Everything that happened to one thing, newest first.',
-  user: 'What one user was told, and how each channel fared.',
-  key: 'What a caller’s command answered, and the events that it committed.',
+  event: 'The story of an event: from the command to the provider’s response, with every attempt.',
+  aggregate: 'All events of one aggregate, newest first.',
+  user: 'The notifications of one user, with the status of each send.',
+  key: 'The stored response of a command, and the events that it committed.',
 };
 
 function hint(by) {
   const example = (text, parameters) => h('a', { class: 'button', href: link(['events'], parameters) }, text);
   return empty(HINTS[by], config.local && h('p', { class: 'row center' },
-    example('What Carla was told', { by: 'user', user_type: 'CUSTOMER', user_id: 'carla' }),
+    example('Carla’s notifications', { by: 'user', user_type: 'CUSTOMER', user_id: 'carla' }),
     example('Carla’s premium', { by: 'aggregate', aggregate_type: 'Entitlement', aggregate_id: 'carla#premium' }),
-    h('a', { class: 'button', href: '#/try' }, 'Make an event')));
+    h('a', { class: 'button', href: '#/try' }, 'Create an event')));
 }

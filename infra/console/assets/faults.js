@@ -8,11 +8,11 @@ import { failed } from './states.js';
 
 const TARGETS = ['EMAIL', 'SMS', 'PUSH', 'SLACK', 'PAYMENT'];
 const MODES = [
-  ['error', 'fails: counts as an attempt, tried again with backoff'],
-  ['unavailable', 'is out of reach: postponed, does not count'],
-  ['reject', 'refuses for good: no second attempt'],
-  ['timeout', 'does not answer for 30 seconds'],
-  ['drop_answer', 'does it, and its answer is lost'],
+  ['error', 'fails: counts as an attempt, retried after a backoff'],
+  ['unavailable', 'is unreachable: postponed without counting'],
+  ['reject', 'rejects the message: no second attempt'],
+  ['timeout', 'does not respond for 30 seconds'],
+  ['drop_answer', 'accepts, but its response is lost'],
 ];
 
 export function showFaults(root, signal) {
@@ -29,9 +29,9 @@ export function showFaults(root, signal) {
     await set({ ...said, times: Number(said.times) });
   } },
   select('target', 'Provider', TARGETS.map((target) => [target, target])),
-  select('mode', 'It', MODES),
+  select('mode', 'Behaviour', MODES),
   h('div', { class: 'field' }, h('label', { for: times }, 'Times'), h('input', { id: times, name: 'times', type: 'number', min: 1, max: 1000, value: '2', required: true })),
-  h('button', { class: 'button' }, 'Break it'));
+  h('button', { class: 'button' }, 'Inject fault'));
   let seen = '';
   const load = async () => {
     try {
@@ -54,7 +54,7 @@ export function showFaults(root, signal) {
   };
   const row = ({ target, mode, times: left }) => h('li', {},
     h('span', { class: 'badge bad' }, target), h('span', {}, `${mode}${left ? `, ${left} more` : ', until further notice'}`),
-    h('button', { type: 'button', class: 'button small push', onclick: () => set({ target, mode: 'ok' }) }, 'Mend it'));
+    h('button', { type: 'button', class: 'button small push', onclick: () => set({ target, mode: 'ok' }) }, 'Clear'));
   fill(root, form, standing);
   every(1500, signal, load);
 }

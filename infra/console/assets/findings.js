@@ -33,11 +33,11 @@ export function findByAggregate(root, session, asked, signal) {
     return { entries: events, next_cursor };
   };
   list(root, load, {
-    nothing: 'Nothing is known of that aggregate.',
+    nothing: 'No events for this aggregate.',
     row: (event) => h('li', { class: 'found-row' },
       h('a', { class: 'found-title', href: link(['events', event.event_id]) }, spaced(event.event_type)),
       event.version !== null && h('span', { class: 'badge plain' }, `version ${event.version}`),
-      event.handed_in && h('span', { class: 'badge plain' }, 'handed in'),
+      event.handed_in && h('span', { class: 'badge plain' }, 'from a source'),
       h('span', { class: 'quiet' }, [event.actor && `by ${event.actor}, `, ago(event.occurred_at)]),
       h('span', { class: 'push' }, idLink(event.event_id))),
   });
@@ -50,7 +50,7 @@ export function findByUser(root, session, { user_type, user_id }, signal) {
     return { entries: notifications, next_cursor };
   };
   list(root, load, {
-    nothing: `${user_id} has not been told anything.`,
+    nothing: `No notifications for ${user_id}.`,
     row: (told) => h('li', { class: 'found-row' },
       h('a', { class: 'found-title', href: link(['events', told.event_id]) }, told.title),
       h('span', { class: 'quiet' }, `${spaced(told.event_type)}, ${ago(told.created_at)}`),
@@ -68,13 +68,13 @@ export async function findByKey(root, session, { key, caller }, signal) {
   try {
     const found = await get(session, `/v1/idempotency-keys/${encodeURIComponent(key)}${query({ caller })}`, signal);
     fill(root, h('div', { class: 'card' },
-      h('h2', {}, `Answered ${found.status}`),
+      h('h2', {}, `Response ${found.status}`),
       h('dl', { class: 'facts' },
         h('div', {}, h('dt', {}, 'Stored'), h('dd', {}, moment(found.created_at))),
-        h('div', {}, h('dt', {}, 'Forgotten'), h('dd', {}, moment(found.expires_at))),
+        h('div', {}, h('dt', {}, 'Expires'), h('dd', {}, moment(found.expires_at))),
         h('div', {}, h('dt', {}, 'Events'), h('dd', {}, found.event_ids.length
           ? h('ul', { class: 'plain-list' }, found.event_ids.map((id) => h('li', {}, idLink(id))))
-          : 'none: it was refused'))),
+          : 'None: the command was refused'))),
       h('pre', { class: 'code' }, pretty(found.body))));
   } catch (problem) {
     if (!signal.aborted) fill(root, failed(problem, () => findByKey(root, session, { key, caller }, signal)));

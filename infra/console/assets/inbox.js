@@ -85,8 +85,8 @@ function picker(people, chosen, changed) {
       people.map((person) => h('option', { value: address(person) }, `${person.name}, ${words(person.user_type).toLowerCase()}`)));
     return { select, field: h('div', { class: 'field' }, h('label', { for: id }, label), select) };
   };
-  const [one, other] = [choose(0, 'Sign in as', 'Choose somebody…'), choose(1, 'And beside it', 'nobody')];
-  const apart = h('a', { class: 'button', target: '_blank', rel: 'noopener' }, 'Open in a window of its own');
+  const [one, other] = [choose(0, 'Sign in as', 'Choose somebody…'), choose(1, 'Second inbox', 'none')];
+  const apart = h('a', { class: 'button', target: '_blank', rel: 'noopener' }, 'Open in a new window');
   const update = () => {
     const now = [one.select.value, other.select.value];
     for (const part of [other.field, apart]) part.hidden = !now[0];
@@ -105,7 +105,7 @@ function address({ user_type, user_id }) {
 function nobody(people) {
   const pair = people.filter((person) => person.user_type === 'RESTAURANT_USER').slice(0, 2);
   return empty('Whose inbox?',
-    h('p', { class: 'quiet' }, 'Rosa and Remo work at the same restaurant: of what both are told, the first to act decides, and the other sees it at once.'),
+    h('p', { class: 'quiet' }, 'Rosa and Remo work at the same restaurant. The first of them to act on a notification decides, and the other sees it at once.'),
     h('p', { class: 'row center' },
       pair.length === 2 && h('a', { class: 'button primary', href: link(['inbox'], { as: pair.map(address).join(',') }) }, 'Rosa and Remo, side by side'),
       h('button', { type: 'button', class: 'button', onclick: fillDemo }, 'Fill in the demo data')));
@@ -116,7 +116,7 @@ async function fillDemo(event) {
   button.disabled = true;
   try {
     await local('POST', 'demo');
-    notify('Recipients, stock and a few events are there.', 'good');
+    notify('Demo data created: recipients, stock and a few events.', 'good');
   } catch (problem) {
     notify(problem.message, 'bad');
   }

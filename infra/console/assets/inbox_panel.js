@@ -14,7 +14,7 @@ import { refreshAgo } from './time_ago.js';
 
 const PAGE = 50;
 const REREAD_MS = 60_000;
-const STATES = { connecting: 'connecting…', live: 'live', away: 'not live, trying again…' };
+const STATES = { connecting: 'connecting…', live: 'live', away: 'disconnected, reconnecting…' };
 
 export function inboxPanel(root, session, person, { signal, operator }) {
   const list = h('ul', { class: 'notifications', 'aria-live': 'polite', 'aria-label': `Inbox of ${person.name}` });
@@ -22,7 +22,7 @@ export function inboxPanel(root, session, person, { signal, operator }) {
   const badge = h('span', { class: 'unread-count', hidden: true });
   const state = h('span', { class: 'live-dot connecting' }, STATES.connecting);
   const older = h('div', { class: 'row center', hidden: true },
-    h('button', { type: 'button', class: 'button', onclick: () => loadMore() }, 'Show older ones'));
+    h('button', { type: 'button', class: 'button', onclick: () => loadMore() }, 'Show older'));
   const all = h('input', { type: 'checkbox', onchange: () => draw() });
   const rows = new Map();
   const troubles = new Map();
@@ -92,7 +92,7 @@ export function inboxPanel(root, session, person, { signal, operator }) {
     if (!loaded && rows.size === 0) return;
     const sorted = [...rows.values()].sort((a, b) => (a.notification_id < b.notification_id ? 1 : -1));
     const shown = sorted.filter((row) => !all.checked || !row.is_read);
-    if (shown.length === 0) fill(body, empty(all.checked ? 'Nothing unread.' : 'Nothing here yet.'));
+    if (shown.length === 0) fill(body, empty(all.checked ? 'No unread notifications.' : 'No notifications yet.'));
     else if (!list.isConnected) fill(body, list);
     keyed(list, shown.map((row) => ({
       key: row.notification_id, state: [row, troubles.get(row.notification_id)],

@@ -66,8 +66,8 @@ function showLag(root, { outbox }, pulse, samples) {
   const peak = Math.max(...points);
   fill(root,
     h('p', { class: 'figure' }, last === undefined ? '–' : duration(last),
-      h('span', { class: 'quiet' }, pulse ? 'of the last event, from its commit to its last queue'
-        : 'how long the oldest event has waited')),
+      h('span', { class: 'quiet' }, pulse ? 'last event, from its commit to its last queue'
+        : 'age of the oldest unpublished event')),
     areaChart(points, { label: `Relay lag over the last ${MINUTES} minutes, at most ${duration(peak)}`, format: duration,
       span: `${MINUTES} min ago` }));
 }
@@ -76,11 +76,11 @@ function showLag(root, { outbox }, pulse, samples) {
 function waitingTable() {
   const letters = link(['dead-letters']);
   const rows = [
-    ['Events on their way', ({ outbox }) => outbox.pending],
+    ['Events to publish', ({ outbox }) => outbox.pending],
     ['… overdue', ({ outbox }) => outbox.overdue, true],
-    ['… in a sweeper’s hands', ({ outbox }) => outbox.in_flight],
-    ['… given up', ({ outbox }) => outbox.failed, true],
-    ['Sends under way', ({ sends }) => sends.open],
+    ['… claimed by a sweeper', ({ outbox }) => outbox.in_flight],
+    ['… failed', ({ outbox }) => outbox.failed, true],
+    ['Unfinished sends', ({ sends }) => sends.open],
     ['… stuck', ({ sends }) => sends.stuck, true],
     ['… held for an operator', ({ sends }) => sends.held, true, letters],
     ['Open dead letters', ({ dead_letters }) => dead_letters.open, true, letters],
@@ -89,7 +89,7 @@ function waitingTable() {
     return { of, alarming, cell, row: h('tr', {}, h('th', { scope: 'row' }, href ? h('a', { href }, title) : title), cell) };
   });
   return {
-    element: h('table', { class: 'numbers' }, h('caption', { class: 'visually-hidden' }, 'What waits'),
+    element: h('table', { class: 'numbers' }, h('caption', { class: 'visually-hidden' }, 'What is waiting'),
       h('tbody', {}, rows.map(({ row }) => row))),
     show(state) {
       for (const { of, alarming, cell, row } of rows) {
@@ -128,7 +128,7 @@ async function showCases(root, session, { outbox }, signal) {
   if (root.dataset.seen === seen) return root;
   root.dataset.seen = seen;
   if (entries.length === 0) return fill(root);
-  return fill(root, h('section', { class: 'card' }, h('h2', {}, 'Events that did not get out'),
+  return fill(root, h('section', { class: 'card' }, h('h2', {}, 'Events that could not be published'),
     h('ul', { class: 'plain-list' }, entries.map((entry) => h('li', {},
       h('a', { href: link(['events', entry.event_id]) }, spaced(entry.event_type ?? 'Unreadable entry')),
       h('span', { class: 'badge bad' }, entry.status), h('span', { class: 'quiet' }, entry.last_error ?? ''))))));
@@ -136,8 +136,8 @@ async function showCases(root, session, { outbox }, signal) {
 
 function dashboard() {
   return h('div', { class: 'stack' },
-    h('p', {}, 'How many commands, sends and messages there were, and how deep the queues are, is in CloudWatch: functions keep no count between them.'),
+    h('p', {}, 'CloudWatch counts commands, sends and messages, and knows the depth of the queues.'),
     config.dashboard
       ? h('p', {}, h('a', { href: config.dashboard, target: '_blank', rel: 'noopener noreferrer' }, 'Open the dashboard'))
-      : h('p', { class: 'quiet' }, 'The stack’s output DashboardUrl, as dashboard in config.json, makes a link here.'));
+      : h('p', { class: 'quiet' }, 'To show a link here, set dashboard in config.json to the stack’s output DashboardUrl.'));
 }

@@ -32,7 +32,7 @@ export async function finishSignIn() {
   if (answer.has('error')) throw new Problem('SIGN_IN', `The identity provider refused: ${answer.get('error')}`);
   // An answer to a question of another tab, or of somebody else.
   if (!begun.state || begun.state !== answer.get('state')) {
-    throw new Problem('SIGN_IN', 'This sign-in was not begun here. Try again.');
+    throw new Problem('SIGN_IN', 'This sign-in was not started in this tab. Try again.');
   }
   return redeem(answer.get('code'), begun.verifier);
 }
@@ -44,7 +44,7 @@ async function redeem(code, verifier) {
   });
   const response = await fetch(token_url, { method: 'POST', body, credentials: 'omit', referrerPolicy: 'no-referrer' });
   const { access_token, error } = await response.json().catch(() => ({}));
-  if (!access_token) throw new Problem('SIGN_IN', `The identity provider gave no token${error ? `: ${error}` : ''}.`);
+  if (!access_token) throw new Problem('SIGN_IN', `The identity provider returned no token${error ? `: ${error}` : ''}.`);
   return access_token;
 }
 

@@ -9,48 +9,48 @@ import { link } from './router.js';
 /** Each does its steps with what it is handed: `send` a request, `local` for what a laptop offers, `say` how it goes. */
 const SCENES = [
   {
-    title: 'The same key twice', what: 'A grant, and again: one effect, the same answer.',
+    title: 'The same key twice', what: 'A grant, sent twice: one effect, the same response.',
     async play({ send, say }) {
       const request = grant();
       await send('Grant', request);
       const second = await send('The same request again', request);
-      say(second.replayed ? 'Answered from the store: byte for byte the same, and one event.' : 'Not replayed?');
+      say(second.replayed ? 'Stored response, byte for byte the same, and one event.' : 'The response was not a replay.');
     },
   },
   {
-    title: 'Everything twice', what: 'A grant whose every message is delivered five times more.',
+    title: 'Duplicate deliveries', what: 'A grant whose messages are all delivered five more times.',
     async play({ send, say }) {
       const eventId = await send('Grant', grant()).then((it) => it.eventId);
       await local('GET', 'idle?timeout=20');
       const { deliveries } = await local('POST', 'redeliver', { event_id: eventId, times: 5 });
-      say(`${deliveries} deliveries more. The story is the same, and nobody was told twice.`);
+      say(`${deliveries} more deliveries. The story is unchanged, and nobody was notified twice.`);
     },
   },
   {
-    title: 'A mail provider that stumbles', what: 'It fails twice: two retries with backoff, then sent.',
+    title: 'An email provider that fails twice', what: 'Two retries after a backoff, then sent.',
     async play({ send, say }) {
       await local('POST', 'faults', { target: 'EMAIL', mode: 'error', times: 2 });
-      await send('An announcement by mail', mail('The oven is warm'));
-      say('The first attempt fails, the next waits for its backoff, the third gets through: watch the story.');
+      await send('Announcement by email', mail('The oven is warm'));
+      say('Two attempts fail and are retried after a backoff; the third is sent. See the story.');
     },
   },
   {
-    title: 'A mail that is given up', what: 'Five failures: a dead letter, in about 20 seconds.',
+    title: 'An email that fails', what: 'Five failed attempts, then a dead letter, in about 20 seconds.',
     async play({ send, say }) {
       await local('POST', 'faults', { target: 'EMAIL', mode: 'error', times: 5 });
-      await send('An announcement by mail', mail('This will not arrive'));
-      say('After the fifth attempt it is a dead letter: redrive it, the provider works again by then.', link(['dead-letters']));
+      await send('Announcement by email', mail('This will not arrive'));
+      say('After the fifth attempt there is a dead letter. Redrive it: the provider works again by then.', link(['dead-letters']));
     },
   },
   {
-    title: 'Poison', what: 'A message that no consumer can read: a dead letter at once.',
+    title: 'A poison message', what: 'A message that no consumer can read: a dead letter at once.',
     async play({ say }) {
       await local('POST', 'inject', { queue: 'fanout-customer', body: `poison ${randomKey('no')}` });
-      say('It is a dead letter, with the reason.', link(['dead-letters']));
+      say('The message is a dead letter now, with the reason.', link(['dead-letters']));
     },
   },
   {
-    title: 'A payment whose answer is lost', what: 'The order is charged once all the same.',
+    title: 'A payment whose response is lost', what: 'The order is charged once anyway.',
     async play({ send, say }) {
       await local('POST', 'faults', { target: 'PAYMENT', mode: 'drop_answer', times: 2 });
       const { answer } = await send('Order', {
@@ -58,7 +58,7 @@ const SCENES = [
         body: { customer_id: 'chen', lines: [{ stock_keeping_unit: 'espresso', quantity: 1 }] },
       });
       const order = answer.json?.order_id;
-      say('The intent is made once, its stored id confirmed once.',
+      say('The payment intent is created once and confirmed once.',
         order && link(['events'], { by: 'aggregate', aggregate_type: 'Order', aggregate_id: order }), 'All events of the order');
     },
   },
@@ -71,7 +71,7 @@ function grant() {
 
 function mail(title) {
   const event_id = randomKey('scene');
-  const payload = { title, body: 'By mail alone.', audience: 'CUSTOMER', user_id: 'carla', channels: ['EMAIL'] };
+  const payload = { title, body: 'Sent by email only.', audience: 'CUSTOMER', user_id: 'carla', channels: ['EMAIL'] };
   return { path: '/v1/events', body: { event_id, event_type: 'Announcement', aggregate_type: 'Notice', aggregate_id: event_id, payload } };
 }
 
@@ -88,7 +88,7 @@ export function showScenes(root, session, { answered, follow, signal }) {
   const play = (scene) => async (event) => {
     const button = event.currentTarget;
     button.disabled = true;
-    say('Setting the scene…');
+    say('Starting…');
     try {
       // Carla, Chen and the stock: there already, or put there now.
       const carla = await exchange(session, 'GET', '/v1/recipients/CUSTOMER/carla', { signal });

@@ -52,8 +52,8 @@ function openDialog(reason, done, refuse) {
   const dialog = h('dialog', { class: 'dialog', 'aria-labelledby': 'sign-in-title' },
     h('h2', { id: 'sign-in-title' }, TITLES[reason] ?? TITLES.none),
     h('p', { class: 'quiet' }, reason === 'ended'
-      ? 'The token has run out, or the API does not know it any more. With a new one you go on where you were.'
-      : 'The console uses the API with your token, and can do what the token allows.'),
+      ? 'The token has expired or is no longer accepted. Sign in again to continue where you were.'
+      : 'The console uses the API with your token and can do what the token allows.'),
     config.local && h('button', { type: 'button', class: 'button primary', onclick: attempt(operatorToken) },
       'Continue as operator'),
     config.sign_in && h('button', { type: 'button', class: 'button primary', onclick: attempt(beginSignIn) },
@@ -86,6 +86,6 @@ function openDialog(reason, done, refuse) {
 
 function wellFormed(text) {
   const token = text.trim().replace(/^bearer\s+/i, '');
-  if (!claimsOf(token).sub) throw new Error('That is not a token: it has no subject.');
+  if (!claimsOf(token).sub) throw new Error('This is not a token: it has no subject.');
   return token;
 }

@@ -8,26 +8,26 @@ export function sentence(stage) {
   const send = `${stage.channel} to ${stage.user_id}`;
   switch (stage.stage) {
     case 'COMMITTED': return `Committed${stage.by ? ` by ${stage.by}` : ''}`;
-    case 'PUBLISHED': return 'Published: every subscribed queue has it';
+    case 'PUBLISHED': return 'Published to every subscribed queue';
     case 'NOT_PUBLISHED': return `Not published, attempt ${stage.attempt_count}`;
-    case 'FAILED': return `Given up after ${stage.attempt_count} attempts to publish`;
+    case 'FAILED': return `Failed after ${attempts(stage.attempt_count)} to publish`;
     case 'CLAIMED': return 'Claimed by a sweeper';
-    case 'REPUBLISHED': return `Published again by ${stage.by}`;
+    case 'REPUBLISHED': return `Republished by ${stage.by}`;
     case 'PROCESSED': return `Processed by ${consumer}`;
-    case 'NOTIFIED': return `${words(stage.audience)} told${told(stage)}`;
+    case 'NOTIFIED': return `${words(stage.audience)} notified${told(stage)}`;
     case 'NOTIFICATION': return `In the inbox of ${stage.user_id}`;
-    case 'SEND_ATTEMPT': return stage.outcome === 'sent' ? `${send} was taken` : `${send} did not get through`;
-    case 'PROVIDER_RECEIPT': return `${stage.provider} answered for ${send}`;
-    case 'SENT': return `${send} sent${stage.attempt_count > 1 ? ` with attempt ${stage.attempt_count}` : ''}`;
-    case 'SEND_FAILED': return `${send} given up after ${attempts(stage.attempt_count)}`;
+    case 'SEND_ATTEMPT': return stage.outcome === 'sent' ? `${send}: accepted by the provider` : `${send}: attempt failed`;
+    case 'PROVIDER_RECEIPT': return `Response of ${stage.provider} for ${send}`;
+    case 'SENT': return `${send} sent${stage.attempt_count > 1 ? ` on attempt ${stage.attempt_count}` : ''}`;
+    case 'SEND_FAILED': return `${send} failed after ${attempts(stage.attempt_count)}`;
     case 'SKIPPED': return `${send} skipped`;
-    case 'SEND_PENDING': return `${send} waits${again(stage.next_retry_at)}`;
+    case 'SEND_PENDING': return `${send} pending${again(stage.next_retry_at)}`;
     case 'SEND_PROCESSING': return `${send} is being sent`;
-    case 'SEND_UNCERTAIN': return `${send} uncertain: no answer${again(stage.next_retry_at)}`;
+    case 'SEND_UNCERTAIN': return `${send}: outcome unknown${again(stage.next_retry_at)}`;
     case 'DEAD_LETTER': return `Dead letter of ${consumer}`;
     case 'REDRIVEN': return `Redriven by ${stage.by}`;
     case 'DISCARDED': return `Discarded by ${stage.by}`;
-    case 'JOB_PART': return `Part ${stage.part} of a redrive of ${stage.matched}`;
+    case 'JOB_PART': return `Part ${stage.part} of a redrive of ${stage.matched} dead letters`;
     default: return words(stage.stage);
   }
 }
@@ -44,7 +44,7 @@ function attempts(count) {
 function again(time) {
   if (!time) return '';
   const left = Date.parse(time) - Date.now();
-  return left > 0 ? `, again in ${duration(left)}` : ', again any moment';
+  return left > 0 ? `, next attempt in ${duration(left)}` : ', next attempt soon';
 }
 
 /** Why, where a stage says so. */

@@ -24,14 +24,14 @@ export function failed(problem, retry) {
 function said(problem) {
   const text = problem.message;
   switch (problem.code) {
-    case 'AWAY': return { title: 'No contact', text };
-    case 'FORBIDDEN': case '403': return { title: 'Not allowed', text: `${text}. Sign in with a token that has it.` };
+    case 'AWAY': return { title: 'No connection', text };
+    case 'FORBIDDEN': case '403': return { title: 'Not allowed', text: `${text}. Sign in with a token that allows it.` };
     case 'NOT_FOUND': return { title: 'Not found', text };
-    default: return { title: 'That did not work', text };
+    default: return { title: 'Request failed', text };
   }
 }
 
 /** Over what was there before: it may be old by now. */
 export function stale(problem) {
-  return h('p', { class: 'banner bad', role: 'status' }, `${said(problem).title}: ${problem.message} Trying again…`);
+  return h('p', { class: 'banner bad', role: 'status' }, `${said(problem).title}: ${problem.message} Retrying…`);
 }

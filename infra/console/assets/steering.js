@@ -23,7 +23,7 @@ export async function steer(session, letter, order, log, signal) {
     const key = `console-${order}-${letter.dead_letter_id}-${letter.version}`;
     await ask(session, 'POST', path, { key, signal });
     if (order === 'discard') return line.say('discarded', 'good');
-    line.say('redriven, on its way to its consumer…');
+    line.say('redriven, waiting for its consumer…');
     return await watch(session, letter, line, signal);
   } catch (problem) {
     return line.say(problem.message, 'bad');
@@ -41,7 +41,7 @@ async function watch(session, before, line, signal) {
     if (done) return line.say(done, 'good');
     await pause(STEP_MS, signal);
   }
-  return line.say('still under way; its story will tell', 'open');
+  return line.say('still in progress; see its story', 'open');
 }
 
 /** A message in which nobody can read an event is another one each time it is sent, and so is its dead letter. */
@@ -78,21 +78,21 @@ export async function redriveMany(session, selection, letters, log, signal) {
   const key = `console-job-${crypto.randomUUID()}`;
   const { job_id, matched } = await ask(session, 'POST', '/v1/dead-letters/redrive', { key, body: selection, signal });
   const line = log.add(`Redrive ${matched}`, link(['events', job_id]));
-  line.say(`asked for, ${matched} to do…`);
+  line.say(`requested, ${matched} to redrive…`);
   const lines = letters.map((letter) => [letter, log.add(named(letter), link(['dead-letters', letter.dead_letter_id]))]);
-  for (const [, each] of lines) each.say('waits for the job…');
+  for (const [, each] of lines) each.say('waiting for the job…');
   let redriven = 0;
   const watched = lines.map(async ([letter, each]) => {
     if (!await isHandled(session, letter, signal)) return each.say('not redriven yet', 'open');
     redriven += 1;
     line.say(`${redriven} of ${letters.length} redriven…`);
     if (redriven === letters.length) line.say(`all ${redriven} redriven`, 'good');
-    each.say('redriven, on its way to its consumer…');
+    each.say('redriven, waiting for its consumer…');
     return watch(session, letter, each, signal);
   });
   if (selection.filter) watched.push(untilNoneIsLeft(session, selection.filter, { job_id, matched }, line, signal));
   await Promise.all(watched);
-  if (redriven < letters.length) line.say(`${redriven} of ${letters.length} redriven; its story will tell`, 'open');
+  if (redriven < letters.length) line.say(`${redriven} of ${letters.length} redriven; see its story`, 'open');
 }
 
 /** Waits until the job has come to this letter, which may be open again by then: it has failed once more. */
@@ -120,5 +120,5 @@ async function untilNoneIsLeft(session, filter, { job_id, matched }, line, signa
     line.say(`${matched - left.matched} of ${matched} redriven…`);
     await pause(STEP_MS, signal);
   }
-  return line.say('goes on in the background; its story will tell', 'open');
+  return line.say('continues in the background; see its story', 'open');
 }

@@ -23,7 +23,7 @@ export function followStory(root, session, eventId, { signal, onStory, heading =
   const more = h('p', { class: 'quiet' });
   let seen = null;
   let changedAt = Date.now();
-  fill(root, loading('Looking for the story…'));
+  fill(root, loading('Loading the story…'));
   const step = async () => {
     const story = await get(session, `/v1/events/${encodeURIComponent(eventId)}`, signal);
     const state = JSON.stringify(story);
@@ -38,7 +38,7 @@ export function followStory(root, session, eventId, { signal, onStory, heading =
       showHead(head, story, calm, heading);
     }
     drawn.show(story.story);
-    fill(more, story.more_sends ? 'There are more sends than are shown here.' : null);
+    fill(more, story.more_sends ? 'Not all sends are shown.' : null);
     if (news) onStory?.(story);
   };
   let next = 0;
@@ -61,16 +61,16 @@ function showHead(root, story, calm, heading) {
   const times = story.story.map((stage) => Date.parse(stage.at));
   const tone = { PUBLISHED: 'good', FAILED: 'bad' }[story.status] ?? 'open';
   fill(root,
-    h(heading, { class: 'story-title' }, spaced(story.event_type ?? 'An unreadable entry'),
+    h(heading, { class: 'story-title' }, spaced(story.event_type ?? 'Unreadable entry'),
       h('span', { class: `badge ${tone}` }, story.status),
-      h('span', { class: `live-dot ${calm ? 'calm' : 'live'}` }, calm ? 'at rest' : 'live')),
+      h('span', { class: `live-dot ${calm ? 'calm' : 'live'}` }, calm ? 'complete' : 'live')),
     h('dl', { class: 'facts' },
       fact('Event', h('span', {}, h('a', { class: 'mono', href: link(['events', story.event_id]), title: story.event_id }, shortId(story.event_id)),
         copyButton(story.event_id, 'Copy the event id'))),
       story.aggregate_type && fact(story.aggregate_type,
         h('a', { class: 'mono', href: link(['events'], { by: 'aggregate', aggregate_type: story.aggregate_type, aggregate_id: story.aggregate_id }) },
           shortId(story.aggregate_id))),
-      fact('From first to last', duration(Math.max(...times) - Math.min(...times))),
+      fact('Duration', duration(Math.max(...times) - Math.min(...times))),
       story.trace_id && fact('Trace', h('span', {}, h('span', { class: 'mono', title: story.trace_id }, shortId(story.trace_id)),
         copyButton(story.trace_id, 'Copy the trace id')))));
 }

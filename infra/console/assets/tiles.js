@@ -10,18 +10,18 @@ export const SLOT_SECONDS = 5;
 export const SLOTS = (MINUTES * 60) / SLOT_SECONDS;
 
 const COUNTS = [
-  ['accepted', 'Accepted', 'took effect'],
-  ['replayed', 'Replayed', 'stored answer again'],
-  ['relayed', 'Relayed', 'every queue has it'],
-  ['sent', 'Sent', 'by a provider'],
-  ['failed', 'Failed', 'sends given up'],
+  ['accepted', 'Accepted', 'commands that took effect'],
+  ['replayed', 'Replayed', 'stored responses'],
+  ['relayed', 'Relayed', 'events at every queue'],
+  ['sent', 'Sent', 'accepted by a provider'],
+  ['failed', 'Failed', 'sends that failed'],
   ['dead_letters', 'Dead letters', 'since the start'],
 ];
 
 const STATES = [
-  ['pending', 'On their way', 'events not published yet', ({ outbox }) => outbox.pending],
-  ['open_sends', 'Under way', 'sends not at their end', ({ sends }) => sends.open],
-  ['failed', 'Given up', 'events that did not get out', ({ outbox }) => outbox.failed],
+  ['pending', 'To publish', 'events not published yet', ({ outbox }) => outbox.pending],
+  ['open_sends', 'Sending', 'unfinished sends', ({ sends }) => sends.open],
+  ['failed', 'Failed', 'events that could not be published', ({ outbox }) => outbox.failed],
   ['dead_letters', 'Dead letters', 'waiting for an operator', ({ dead_letters }) => dead_letters.open],
 ];
 

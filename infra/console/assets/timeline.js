@@ -46,7 +46,7 @@ function item(stage, offset, since) {
     h('time', { class: 'stage-time', datetime: stage.at, title: moment(stage.at) }, `+${duration(offset)}`),
     h('div', { class: 'stage-body' },
       h('p', { class: 'stage-title' }, h('span', { class: 'stage-words' }, sentence(stage)),
-        since >= 1 && h('span', { class: 'since', title: 'after the stage before' }, duration(since))),
+        since >= 1 && h('span', { class: 'since', title: 'since the previous stage' }, duration(since))),
       why && h('p', { class: 'stage-reason' }, why),
       links(stage)));
 }
@@ -56,7 +56,7 @@ function links(stage) {
     stage.dead_letter_id && h('a', { href: link(['dead-letters', stage.dead_letter_id]) }, 'Dead letter'),
     stage.stage === 'NOTIFICATION'
       && h('a', { href: link(['events'], { by: 'user', user_type: stage.audience, user_id: stage.user_id }) },
-        `What ${stage.user_id} was told`),
+        `Notifications of ${stage.user_id}`),
   ].filter(Boolean);
   return found.length ? h('p', { class: 'stage-links' }, found) : null;
 }

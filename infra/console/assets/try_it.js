@@ -17,8 +17,8 @@ import { followStory } from './story.js';
 export function showTryIt(root, { session, parameters, signal }) {
   const command = COMMANDS.find(({ id }) => id === parameters.get('command')) ?? COMMANDS[0];
   const answers = h('ol', { class: 'answers', 'aria-live': 'polite' });
-  const story = h('section', { class: 'card', 'aria-label': 'What it set going' },
-    empty('Send something, and watch what becomes of it.'));
+  const story = h('section', { class: 'card', 'aria-label': 'Story' },
+    empty('Send a request to see the story of its event.'));
   let following = new AbortController();
   signal.addEventListener('abort', () => following.abort());
   const follow = (eventId) => {
@@ -30,15 +30,15 @@ export function showTryIt(root, { session, parameters, signal }) {
 
   fill(root,
     h('h1', {}, 'Try it'),
-    config.local && h('section', { class: 'card' }, h('h2', {}, 'In one click'), scenes()),
+    config.local && h('section', { class: 'card' }, h('h2', {}, 'Scenarios'), scenes()),
     h('div', { class: 'columns try' },
       h('section', { class: 'card' },
         h('nav', { class: 'tabs', 'aria-label': 'Request' }, COMMANDS.map(({ id, title }) =>
           h('a', { href: link(['try'], { command: id }), 'aria-current': id === command.id ? 'true' : null }, title))),
         h('p', { class: 'quiet' }, command.what),
         request()),
-      h('div', { class: 'stack' }, h('section', { 'aria-label': 'Answers' }, answers), story)),
-    config.local && h('section', { class: 'card' }, h('h2', {}, 'Faults of the providers'), faults()));
+      h('div', { class: 'stack' }, h('section', { 'aria-label': 'Responses' }, answers), story)),
+    config.local && h('section', { class: 'card' }, h('h2', {}, 'Provider faults'), faults()));
 
   function scenes() {
     const body = h('div', {});

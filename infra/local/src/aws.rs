@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
-use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, SharedHttpClient};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider, SharedHttpClient};
+use aws_types::SdkConfig;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
-use runtime::{Pool, Roots};
+use runtime::{BadSetting, Pool, Roots, Settings};
 
 /// The region that everything local says it is in.
 pub const REGION: &str = "us-east-1";
@@ -32,10 +33,9 @@ pub struct HalfSet {
 impl Endpoints {
     /// What the environment names, if it names anything.
     pub fn from_env() -> Result<Option<Self>, HalfSet> {
-        let named = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
-        let both = named("AWS_ENDPOINT_URL");
-        let dynamodb = named("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| both.clone());
-        match (dynamodb, named("AWS_ENDPOINT_URL_SQS").or(both)) {
+        let both = variable("AWS_ENDPOINT_URL");
+        let dynamodb = variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| both.clone());
+        match (dynamodb, variable("AWS_ENDPOINT_URL_SQS").or(both)) {
             (Some(dynamodb), Some(sqs)) => Ok(Some(Self { dynamodb, sqs })),
             (None, None) => Ok(None),
             (Some(_), None) => Err(HalfSet { missing: "AWS_ENDPOINT_URL_SQS" }),
@@ -60,8 +60,8 @@ pub struct Clients {
 impl Clients {
     /// The host's own clients for these endpoints, patient ones: a busy machine takes its time to make twenty tables.
     /// Credentials come from the environment where it has some; engines take any.
-    pub async fn new(endpoints: &Endpoints) -> Self {
-        let aws = config().await;
+    pub fn new(endpoints: &Endpoints) -> Self {
+        let aws = config();
         let dynamodb = aws_sdk_dynamodb::config::Builder::from(&aws);
         Self::of(aws, dynamodb, endpoints)
     }
@@ -71,9 +71,8 @@ impl Clients {
     ///
     /// Secrets Manager answers at `secrets`.
     pub fn of_function(&self, function: &str, endpoints: &Endpoints, secrets: &str, http: &SharedHttpClient) -> Self {
-        let at = SecretsAt { url: secrets.to_owned(), others: self.aws.clone() };
-        let mut own = self.aws.to_builder().service_config(at);
-        if !has_credentials() {
+        let mut own = self.aws.to_builder().service_config(SecretsAt { url: secrets.to_owned() });
+        if from_environment().is_none() {
             let signed = Credentials::new(function, "local", None, None, "belfry-local");
             own = own.credentials_provider(SharedCredentialsProvider::new(signed)).http_client(http.clone());
         }
@@ -96,54 +95,60 @@ impl Clients {
 }
 
 /// Where Secrets Manager answers on this host, for its client looks where `AWS_ENDPOINT_URL_SECRETS_MANAGER` would be
-/// found. Other services answer where they did.
+/// found.
 #[derive(Debug)]
 struct SecretsAt {
     url: String,
-    others: SdkConfig,
 }
 
 impl LoadServiceConfig for SecretsAt {
     fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
         match (key.service_id(), key.env()) {
             ("Secrets Manager", "AWS_ENDPOINT_URL") => Some(self.url.clone()),
-            _ => self.others.service_config()?.load_config(key),
+            _ => None,
         }
     }
 }
 
-/// A DynamoDB client for whoever reads the tables of a stack: at an endpoint, or in the account and region that AWS's
-/// ordinary chain names (environment, profile, role).
-pub async fn dynamodb(endpoint: Option<&str>) -> aws_sdk_dynamodb::Client {
+/// A DynamoDB client for whoever reads the tables of a stack: at an endpoint, or in the account and region that the
+/// environment names, as a function reads it.
+///
+/// # Errors
+/// When no endpoint is given and the environment has no region or no credentials.
+pub fn dynamodb(endpoint: Option<&str>) -> Result<aws_sdk_dynamodb::Client, BadSetting> {
     let config = match endpoint {
-        None => runtime::dynamodb_config(&loader().load().await),
-        Some(endpoint) => runtime::dynamodb_config(&config().await).endpoint_url(endpoint),
+        None => runtime::dynamodb_config(&runtime::aws(&Settings::from_env())?),
+        Some(endpoint) => runtime::dynamodb_config(&config()).endpoint_url(endpoint),
     };
     // A page of a scan is larger than anything that a function reads.
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20)).build();
-    aws_sdk_dynamodb::Client::from_conf(config.timeout_config(timeouts).build())
+    Ok(aws_sdk_dynamodb::Client::from_conf(config.timeout_config(timeouts).build()))
 }
 
-async fn config() -> SdkConfig {
-    if has_credentials() {
-        return loader().load().await;
-    }
-    let anybody = Credentials::new("local", "local", None, None, "belfry-local");
-    loader().region(Region::from_static(REGION)).credentials_provider(anybody).load().await
-}
-
-fn loader() -> ConfigLoader {
+/// Signs with the credentials of the environment where it has some; engines take any.
+fn config() -> SdkConfig {
+    let credentials =
+        from_environment().unwrap_or_else(|| Credentials::new("local", "local", None, None, "belfry-local"));
+    let region = variable("AWS_REGION").map_or(Region::from_static(REGION), Region::new);
     // A long poll of a queue takes up to 20 seconds, which the limit of one attempt must leave room for.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(30));
-    aws_config::defaults(BehaviorVersion::latest())
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(region)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
         .http_client(runtime::https(Roots::Amazon, Pool::Kept))
+        .retry_config(RetryConfig::standard())
         .timeout_config(timeouts.build())
+        .build()
 }
 
-fn has_credentials() -> bool {
-    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
-        .into_iter()
-        .any(|name| std::env::var_os(name).is_some_and(|set| !set.is_empty()))
+fn from_environment() -> Option<Credentials> {
+    let secret = variable("AWS_SECRET_ACCESS_KEY")?;
+    Some(Credentials::new(variable("AWS_ACCESS_KEY_ID")?, secret, variable("AWS_SESSION_TOKEN"), None, "Environment"))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }

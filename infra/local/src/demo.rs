@@ -13,7 +13,7 @@ use crate::gateway::{Gateway, TokenRequest};
 /// ids, and stock that is there is left alone.
 pub async fn fill(api: Router, gateway: &Gateway) -> Result<(), String> {
     let scopes = ["commands:write", "events:write", "recipients:write", "operate"];
-    let token = gateway.issue(&TokenRequest::operator("demo", &scopes)).map_err(|error| error.to_string())?;
+    let token = gateway.issue(&TokenRequest::operator("demo", &scopes));
     let demo = Demo { api, token };
     for Person { user_type, user_id, details } in people() {
         demo.call(Method::PUT, &format!("/v1/recipients/{user_type}/{user_id}"), "", &details).await?;

@@ -8,7 +8,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use belfry_aws::lambda::Start;
 use futures_util::future::BoxFuture;
+use lambda_runtime::LambdaEvent;
 use ledger::Ledger;
 use runtime::Settings;
 use serde::Serialize;
@@ -61,6 +63,7 @@ pub fn start(
     activity: &Activity,
     metrics: &RecentMetrics,
 ) -> Result<Started, NotStarted> {
+    let own: belfry_aws::Settings = environment.clone().into_iter().collect();
     let settings: Settings = environment.into_iter().collect();
     let ledger = Ledger::new(clients.dynamodb.clone());
     let failed = |problem: String| NotStarted { name: function.logical_id.clone(), problem };
@@ -76,7 +79,16 @@ pub fn start(
             }))))
         }};
     }
-    let metrics = metrics.sink();
+    let (kernel_metrics, metrics) = (metrics.kernel_sink(), metrics.sink());
+    // A function on the kernel: built with the settings of its environment, all of whose mistakes are reported together.
+    macro_rules! on_the_kernel {
+        ($function:expr) => {{
+            let mut start = Start::with(own, aws.clone(), clients.dynamodb.clone(), sqs, kernel_metrics);
+            let service = $function(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
+            Ok(Started::Events(invocable(served(function, service))))
+        }};
+    }
     match function.binary.as_str() {
         "api" => {
             let router = api::router(&settings, ledger, metrics, &clients.aws);
@@ -85,13 +97,13 @@ pub fn start(
             let invoked = invocable(Arc::new(move |event| Box::pin(http_event::invoke(invoked.clone(), event))));
             Ok(Started::Http(router, invoked))
         }
-        "outbox-stream" => behind_events!(outbox_stream::OutboxStream::new(&settings, ledger, sqs, metrics)),
+        "outbox-stream" => on_the_kernel!(outbox_stream::function),
         "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
         "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
         "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
         "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
         "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
-        "dead-letters" => behind_events!(dead_letters::DeadLetters::new(&settings, ledger, sqs, metrics)),
+        "dead-letters" => on_the_kernel!(dead_letters::function),
         "live" => behind_events!(live::Live::new(&settings, ledger)),
         "sweep" => {
             let sweep = sweep::Sweep::new(&settings, ledger, sqs, metrics);
@@ -103,6 +115,36 @@ pub fn start(
         }
         other => Err(failed(format!("this build has no function with the binary `{other}`"))),
     }
+}
+
+/// A function that runs on the kernel.
+trait Served<E, R>: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static {}
+
+impl<S, E, R> Served<E, R> for S where
+    S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+{
+}
+
+/// Invokes a function as Lambda does, with a context that holds the deadline of its time limit.
+fn served<S, E, R>(function: &Function, service: S) -> Arc<Handler>
+where
+    S: Served<E, R>,
+    S::Future: Send,
+    E: DeserializeOwned + Send + 'static,
+    R: Serialize,
+{
+    let limit = Duration::from_secs(function.timeout.into());
+    Arc::new(move |event| {
+        let mut service = service.clone();
+        let mut context = lambda_runtime::Context::default();
+        let deadline = belfry_aws::Timestamp::now().plus(limit).as_millis();
+        context.deadline = u64::try_from(deadline).unwrap_or_default();
+        Box::pin(async move {
+            let payload: E = serde_json::from_value(event).map_err(|error| error.to_string())?;
+            let response = service.call(LambdaEvent { payload, context }).await.unwrap_or_else(|never| match never {});
+            serde_json::to_value(response).map_err(|error| error.to_string())
+        })
+    })
 }
 
 /// A function in a container of `sam local start-lambda`.

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::Audience;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use lambda_http::request::RequestContext;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -17,16 +16,16 @@ use serde_json::{Map, Value, json};
 
 use crate::activity::Activity;
 use crate::template::{Access, HttpApi};
+use crate::tokens::TokenKey;
 
 const ISSUER: &str = "https://belfry.local";
 const AUDIENCE: &str = "belfry";
 const TOKEN_HOURS: i64 = 12;
 
-/// Issues and checks tokens. The secret is new at every start: a token of yesterday's host is no good today.
+/// Issues and checks tokens.
 #[derive(Clone)]
 pub struct Gateway {
-    encoding: EncodingKey,
-    decoding: DecodingKey,
+    key: TokenKey,
     /// What the template says of each route: which ones are open.
     api: Arc<HttpApi>,
     activity: Activity,
@@ -56,25 +55,19 @@ impl TokenRequest {
 }
 
 impl Gateway {
-    /// A gateway with a secret of its own.
+    /// A gateway with a key of its own.
     pub fn new(api: HttpApi, activity: Activity) -> Self {
-        let secret: [u8; 32] = rand::random();
-        Self {
-            encoding: EncodingKey::from_secret(&secret),
-            decoding: DecodingKey::from_secret(&secret),
-            api: Arc::new(api),
-            activity,
-        }
+        Self { key: TokenKey::random(), api: Arc::new(api), activity }
     }
 
     /// A token with the claims that an identity provider would put in.
-    pub fn issue(&self, request: &TokenRequest) -> Result<String, jsonwebtoken::errors::Error> {
+    pub fn issue(&self, request: &TokenRequest) -> String {
         let now = jiff::Timestamp::now().as_second();
         let mut claims = json!({
             "iss": ISSUER,
             "aud": AUDIENCE,
             "iat": now,
-            "exp": now + request.expires_in.unwrap_or(TOKEN_HOURS * 3_600),
+            "exp": now.saturating_add(request.expires_in.unwrap_or(TOKEN_HOURS * 3_600)),
             "sub": request.sub,
             "user_type": request.user_type,
             "scope": request.scopes.join(" "),
@@ -82,17 +75,13 @@ impl Gateway {
         if let Some(name) = &request.name {
             claims["name"] = json!(name);
         }
-        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding)
+        self.key.sign(&claims)
     }
 
     fn check(&self, headers: &HeaderMap) -> Option<Map<String, Value>> {
         let header = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
         let token = header.strip_prefix("Bearer ").or_else(|| header.strip_prefix("bearer "))?;
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_issuer(&[ISSUER]);
-        validation.set_audience(&[AUDIENCE]);
-        validation.leeway = 0;
-        jsonwebtoken::decode(token.trim(), &self.decoding, &validation).ok().map(|token| token.claims)
+        self.key.claims(token.trim(), jiff::Timestamp::now().as_second())
     }
 }
 

@@ -175,7 +175,7 @@ impl Host {
                 (endpoints, Some(engine))
             }
         };
-        let clients = Clients::new(&endpoints).await;
+        let clients = Clients::new(&endpoints);
         let provisioned = provision(&template, &clients).await?.with_secrets(outside::created_secrets(&options.stack));
         let checkpoints = match engine {
             Some(_) => Checkpoints::in_memory(),

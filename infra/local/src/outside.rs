@@ -2,10 +2,8 @@
 //! secrets that we share with them.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use providers::{Providers, Secrets};
-use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
+use providers::{Providers, SERVICE_ACCOUNT_KEY, Secrets};
 use serde_json::{Value, json};
 
 use crate::template::Function;
@@ -23,13 +21,6 @@ const SECRETS: [(&str, &str); 2] = [("FcmSecret", "fcm"), ("PaymentSecret", "pay
 
 /// The secret that the template creates, and how its name ends.
 const UNSUBSCRIBE: (&str, &str) = ("UnsubscribeSecret", "unsubscribe");
-
-/// The key of the service account that asks the stand-in for access tokens: it must be RSA, which takes a while to make,
-/// so one process makes one.
-static ACCOUNT_KEY: LazyLock<String> = LazyLock::new(|| {
-    let key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048);
-    key.map(|key| key.serialize_pem()).unwrap_or_default()
-});
 
 /// What this host says of the outside world.
 pub struct Outside {
@@ -110,7 +101,7 @@ fn service_account(token_server: &str) -> Value {
         "type": "service_account",
         "project_id": "belfry-local",
         "private_key_id": "local",
-        "private_key": ACCOUNT_KEY.as_str(),
+        "private_key": SERVICE_ACCOUNT_KEY,
         "client_email": "belfry@belfry-local.iam.gserviceaccount.com",
         "token_uri": format!("{}/token", token_server.trim_end_matches('/')),
     })

@@ -98,7 +98,7 @@ impl Verify {
         let Target { endpoint, stack } = self.target().await?;
         // Nobody waits for an answer here: a table that throttles is read more slowly.
         let patience = Patience { attempts: 20, within: Duration::from_secs(60), ..Patience::default() };
-        let ledger = Ledger::new(local::dynamodb(endpoint.as_deref()).await).with_patience(patience);
+        let ledger = Ledger::new(local::dynamodb(endpoint.as_deref())?).with_patience(patience);
         let last = RefCell::new(Instant::now());
         let told = |progress: &Progress<'_>| {
             let mut last = last.borrow_mut();

@@ -32,6 +32,7 @@ use axum::routing::{any, post};
 use tokio::net::TcpListener;
 
 pub use fault::{Fault, Mode, Target};
+pub use fcm::SERVICE_ACCOUNT_KEY;
 pub use secrets::Secrets;
 pub use sent::{EmailParts, Outcome, PaymentCall, Sent};
 

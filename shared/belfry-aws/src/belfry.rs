@@ -1,5 +1,6 @@
 //! The handle that applications hold.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,12 +15,12 @@ pub struct Destination {
     /// The queue's name.
     pub queue: String,
     /// Message attributes besides those that every event has, for filters and consumers.
-    pub attributes: Vec<(String, String)>,
+    pub attributes: BTreeMap<String, String>,
 }
 
 impl<T: Into<String>> From<T> for Destination {
     fn from(queue: T) -> Self {
-        Self { queue: queue.into(), attributes: Vec::new() }
+        Self { queue: queue.into(), attributes: BTreeMap::new() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The relay asks [`Routes::queues`], the fan-out asks [`Routes::route`]; both read the one reviewed file
 //! `routing.toml`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -131,6 +131,18 @@ impl Queue {
     /// Whether a deployment may do without it: one without payments does.
     pub fn is_optional(self) -> bool {
         self == Self::Payment
+    }
+
+    /// The message attributes that an event with this payload has on this queue beside those of every event: messages to
+    /// audience queues name the recipient type and group.
+    pub fn attributes(self, payload: &Value) -> BTreeMap<String, String> {
+        let Some(audience) = self.audience() else { return BTreeMap::new() };
+        let group = |name: &str| {
+            let id = payload.get(name)?.as_str().filter(|id| !id.is_empty())?;
+            Some((name.to_owned(), id.to_owned()))
+        };
+        let groups = ["restaurant_id", "agency_id"].into_iter().filter_map(group);
+        [("recipient_type".to_owned(), audience.to_string())].into_iter().chain(groups).collect()
     }
 
     /// The audience, where the queue belongs to one.

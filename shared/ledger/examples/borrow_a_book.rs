@@ -132,6 +132,7 @@ async fn client(url: &str) -> aws_sdk_dynamodb::Client {
         .region(aws_sdk_dynamodb::config::Region::new("us-east-1"))
         .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("any", "any", None, None, "example"))
         .endpoint_url(url)
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
         .retry_config(aws_sdk_dynamodb::config::retry::RetryConfig::disabled());
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }

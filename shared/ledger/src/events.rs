@@ -4,6 +4,7 @@
 //! history; `unpublished` is sparse, holds only what is not yet published and is spread over partitions, so that
 //! no single one takes all writes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::event::OutboxStatus;
@@ -67,6 +68,11 @@ struct Row<'a> {
     attempt_count: u32,
     unpublished: String,
     due_at: Time,
+    destinations: Vec<&'static str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    destination_attributes: BTreeMap<&'static str, BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dataschema: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a Fingerprint>,
 }
@@ -239,6 +245,8 @@ impl Events {
         let named = (event.aggregate_type.clone(), event.aggregate_id.clone());
         let aggregate = if content.is_none() { Trail::Own(&named) } else { Trail::HandedIn(&named) }.partition();
         let (aggregate_type, aggregate_id) = named;
+        let routes = domain::routing::Routes::load().map_err(|problem| LedgerError::Unwritable(problem.to_string()))?;
+        let queues: Vec<_> = routes.queues(&event.event_type, &event.payload).collect();
         Ok(Row {
             event_id: event.event_id.clone(),
             event_type: event.event_type.clone(),
@@ -257,6 +265,13 @@ impl Events {
             attempt_count: 0,
             unpublished: Shelf::Open.partition_of(&event.event_id),
             due_at: event.recorded_at.plus(self.grace),
+            destinations: queues.iter().map(|queue| queue.name()).collect(),
+            destination_attributes: queues
+                .iter()
+                .map(|queue| (queue.name(), queue.attributes(&event.payload)))
+                .filter(|(_, attributes)| !attributes.is_empty())
+                .collect(),
+            dataschema: domain::schemas::id(&event.event_type),
             content,
         })
     }

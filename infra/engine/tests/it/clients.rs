@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::operation::create_table::builders::CreateTableFluentBuilde
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
+use aws_smithy_http_client::Builder;
 use engine::{Engine, Ports};
 
 /// A running pair, and a client for each of its services.
@@ -26,6 +27,7 @@ macro_rules! client {
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
             .region(Region::new("us-east-1"))
             .endpoint_url($url)
+            .http_client(Builder::new().build_http())
             .build();
         $sdk::Client::from_conf(config)
     }};

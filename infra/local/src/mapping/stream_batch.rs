@@ -168,7 +168,7 @@ mod tests {
         let engine = engine::Engine::start(engine::Ports::default()).await.expect("engines");
         let endpoints =
             crate::Endpoints { dynamodb: engine.dynamodb_url().to_owned(), sqs: engine.sqs_url().to_owned() };
-        let sqs = crate::aws::Clients::new(&endpoints).await.sqs;
+        let sqs = crate::aws::Clients::new(&endpoints).sqs;
         let queue_url =
             sqs.create_queue().queue_name("failures").send().await.expect("a queue").queue_url.expect("a URL");
         let seen = Arc::new(Mutex::new(Vec::new()));

@@ -109,7 +109,7 @@ Resources:
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("us-east-1"))
             .credentials_provider(Credentials::new(access_key, "secret", None, None, "test"))
-            .retry_config(aws_config::retry::RetryConfig::disabled())
+            .retry_config(aws_sdk_dynamodb::config::retry::RetryConfig::disabled())
             .endpoint_url("http://127.0.0.1:1")
             .http_client(door.http_client());
         aws_sdk_dynamodb::Client::from_conf(config.build())

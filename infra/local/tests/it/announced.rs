@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use futures_util::StreamExt;
+use harness::Fault;
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::belfry::{Belfry, call, token};
 use crate::world::{Point, World, template};

@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
+use harness::Fault;
 use serde_json::json;
-use tests::Fault;
 
 use crate::belfry::Belfry;
 use crate::world::{STREAM_OFF, World, template};
@@ -82,15 +82,15 @@ async fn broken_at(case: &Case, call_index: usize, fault: Fault) {
     }
     let operation = case.calls[call_index];
     let same_before = case.calls[..call_index].iter().filter(|call| **call == operation).count();
-    world.dynamodb.break_after(operation, same_before, fault);
+    world.backends.dynamodb.break_after(operation, same_before, fault);
     let killed = matches!(fault, Fault::HeldBefore | Fault::HeldAfter);
     if killed {
         tokio::select! {
             answer = send(&world, &host, case.path, "k") => panic!("{cell}: not held, but {answer:?}"),
-            () = world.dynamodb.held() => {}
+            () = world.backends.dynamodb.held() => {}
         }
         host.kill();
-        world.dynamodb.mend();
+        world.backends.dynamodb.mend();
         host = world.host().await;
     }
     let answer = send(&world, &host, case.path, "k").await.expect("an answer");

@@ -1,8 +1,8 @@
 //! A host that dies at a call on the way of a dead letter, before the call or after it: what is given up on is kept
 //! once, and what is redriven has its effect once.
 
+use harness::Fault;
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::announced::{IMPATIENT, killed_at, one_each};
 use crate::belfry::{Belfry, call};
@@ -47,7 +47,7 @@ async fn a_consumer_killed_while_it_gives_up_leaves_one_dead_letter_that_can_be_
         assert_eq!(world.dead_letters().await, one_each("OPEN", 1), "{}", world.cell);
         assert!(world.scan("notifications").await.is_empty(), "{}", world.cell);
         assert!(world.scan("processed").await.is_empty(), "{}", world.cell);
-        world.mend();
+        world.backends.mend();
         world.redrive_each(&host).await;
         world.idle(&host).await;
         world.all_redriven_once(&host).await;
@@ -63,7 +63,7 @@ async fn what_succeeds_after_its_dead_letter_was_written_is_redriven_without_a_s
         world.announce(&host).await;
         world.held().await;
         host.kill();
-        world.mend();
+        world.backends.mend();
         let host = world.host().await;
         world.idle(&host).await;
         let done = world.rows("processed", ["event_id"]).await;
@@ -120,7 +120,7 @@ async fn redrive(point: Point, fault: Fault, ask: impl AsyncFn(&World, &Belfry))
     world.announce(&host).await;
     world.idle(&host).await;
     assert_eq!(world.dead_letters().await, one_each("OPEN", 1), "{}", world.cell);
-    world.mend();
+    world.backends.mend();
     world.hold(point, fault);
     ask(&world, &host).await;
     let host = world.killed_when_held(host).await;
@@ -133,7 +133,11 @@ impl World {
         let settings = [("BELFRY_RECEIVE_COUNT", "1")];
         let world = Self::new(format!("{point:?}, {fault:?}"), &IMPATIENT, &settings).await;
         let host = world.host().await;
-        world.dynamodb.break_next_with("TransactWriteItems", "belfry-local-processed", &[Fault::Throttled; 200]);
+        world.backends.dynamodb.break_next_with(
+            "TransactWriteItems",
+            "belfry-local-processed",
+            &[Fault::Throttled; 200],
+        );
         (world, host)
     }
 

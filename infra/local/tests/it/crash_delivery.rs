@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use harness::Fault;
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::announced::{IMPATIENT, SHORT, killed_at};
 use crate::belfry::{Belfry, call};
@@ -60,14 +60,18 @@ async fn deliver(point: Point, fault: Fault, effects_fail: bool) {
     let host = world.host().await;
     if effects_fail {
         // More often than the ledger's patience lasts, for each of the messages.
-        world.dynamodb.break_next_with("TransactWriteItems", "belfry-local-processed", &[Fault::Throttled; 100]);
+        world.backends.dynamodb.break_next_with(
+            "TransactWriteItems",
+            "belfry-local-processed",
+            &[Fault::Throttled; 100],
+        );
     }
     world.hold(point, fault);
     world.announce(&host).await;
     world.held().await;
     host.kill();
     world.each_effect_has_its_mark().await;
-    world.mend();
+    world.backends.mend();
     let host = world.host().await;
     world.idle(&host).await;
     world.all_told_once(&host).await;
@@ -87,7 +91,7 @@ async fn sweep(point: Point, fault: Fault) {
     }
     host.kill();
     world.each_effect_has_its_mark().await;
-    world.mend();
+    world.backends.mend();
     let host = world.host().await;
     world.sweep_until_published(&host).await;
     world.idle(&host).await;

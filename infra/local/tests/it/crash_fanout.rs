@@ -2,7 +2,7 @@
 //! everybody is told once, through each channel once.
 
 use futures_util::StreamExt;
-use tests::Fault;
+use harness::Fault;
 
 use crate::staff::{CHANNELS, FAN_OUT_ALONE, NOTHING_SENT, SOON, user_id};
 use crate::world::World;
@@ -41,12 +41,12 @@ async fn killed_at(call: Call, fault: Fault) {
     world.employ(&host, PEOPLE).await;
     let mut faults = vec![Fault::None; before];
     faults.push(fault);
-    world.break_next(operation, texts, &faults);
+    world.backends.break_next(operation, texts, &faults);
     world.announce_to_staff(&host).await;
     world.held().await;
     host.kill();
-    world.mend();
-    assert!(world.providers.sent(None).is_empty(), "{}", world.cell);
+    world.backends.mend();
+    assert!(world.backends.providers.sent(None).is_empty(), "{}", world.cell);
     let told = world.rows("notifications", ["user_id"]).await;
     let first: Vec<[String; 1]> = (0..told.len()).map(|n| [user_id(n)]).collect();
     assert_eq!(told, first, "{}: whole chunks, in their order", world.cell);

@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
+use harness::Fault;
 use providers::{Mode, Outcome, Target};
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::announced::killed_at;
 use crate::belfry::{Belfry, call, token};
@@ -90,12 +90,16 @@ async fn a_decline_that_nobody_recorded_is_still_one_when_the_provider_has_forgo
         let order = world.place(&host).await;
         world.held().await;
         // The card is declined once, and would not be again.
-        world.providers.set_fault(providers::Fault { target: Target::Payment, mode: Mode::Reject, times: Some(1) });
-        world.providers_proxy.release("confirm");
+        world.backends.providers.set_fault(providers::Fault {
+            target: Target::Payment,
+            mode: Mode::Reject,
+            times: Some(1),
+        });
+        world.backends.providers_proxy.release("confirm");
         world.held().await;
         host.kill();
-        world.mend();
-        world.providers.forget_idempotency_keys();
+        world.backends.mend();
+        world.backends.providers.forget_idempotency_keys();
         let host = world.host().await;
         let (status, piles) = world.ended(&host, &order).await;
         assert_eq!((status.as_str(), piles), ("FAILED", [10, 0, 0]), "{}", world.cell);
@@ -113,7 +117,7 @@ async fn caught(point: Point, fault: Fault) -> (World, Belfry, String) {
     let order = world.place(&host).await;
     world.held().await;
     host.kill();
-    world.mend();
+    world.backends.mend();
     let host = world.host().await;
     (world, host, order)
 }
@@ -149,7 +153,7 @@ impl World {
 
     /// How many payments the provider has charged, and how many it has paid back; none of them twice.
     fn money(&self) -> (usize, usize) {
-        let done = self.providers.sent(Some(Target::Payment)).into_iter();
+        let done = self.backends.providers.sent(Some(Target::Payment)).into_iter();
         let done = done.filter(|sent| matches!(sent.outcome, Outcome::Accepted | Outcome::AnswerDropped));
         let paths: Vec<String> = done.filter_map(|sent| Some(sent.payment?.path)).collect();
         let count = |end: &str| paths.iter().filter(|path| path.ends_with(end)).count();

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use harness::Fault;
 use providers::Target;
-use tests::Fault;
 
 use crate::staff::{BOTH_COME_BACK, CHANNELS, SHORT_LEASE, SOON, Stored, address, user_id};
 use crate::world::{PATIENCE, World, template};
@@ -97,7 +97,7 @@ async fn killed_at(call: Call, fault: Fault, settings: &[(&str, &str)], is_held:
         world.held().await;
     }
     host.kill();
-    world.mend();
+    world.backends.mend();
     let host = world.host().await;
     let sends = world.settled(&host, PEOPLE * CHANNELS.len()).await;
     for send in &sends {
@@ -140,19 +140,19 @@ impl World {
         let queue = format!("belfry-local-deliver-{}", name(channel).to_lowercase());
         let place = format!("#{}", name(channel));
         match call {
-            Call::Queued => self.break_next("SendMessageBatch", &[&queue, &caught], &once),
-            Call::Read => self.break_next("BatchGetItem", &["belfry-local-sends", &place, &caught], &once),
-            Call::Claimed => self.break_next("PutItem", &["PROCESSING", &place, &caught], &once),
+            Call::Queued => self.backends.break_next("SendMessageBatch", &[&queue, &caught], &once),
+            Call::Read => self.backends.break_next("BatchGetItem", &["belfry-local-sends", &place, &caught], &once),
+            Call::Claimed => self.backends.break_next("PutItem", &["PROCESSING", &place, &caught], &once),
             Call::Sent => {
                 let operation = match channel {
                     Target::Sms => "SendTextMessage",
                     Target::Push => "/v1/projects/belfry-local/messages:send",
                     _ => "/v2/email/outbound-emails",
                 };
-                self.break_next(operation, &[&address(&caught, channel)], &once);
+                self.backends.break_next(operation, &[&address(&caught, channel)], &once);
             }
-            Call::Recorded => self.break_next("PutItem", &["sent_at", &place, &caught], &once),
-            Call::Deleted => self.break_next("DeleteMessageBatch", &[&queue], &[fault; 20]),
+            Call::Recorded => self.backends.break_next("PutItem", &["sent_at", &place, &caught], &once),
+            Call::Deleted => self.backends.break_next("DeleteMessageBatch", &[&queue], &[fault; 20]),
         }
     }
 
@@ -187,13 +187,13 @@ async fn what_a_dead_worker_held_is_found_by_the_sweeper_alone() {
     let world = World::new("swept".to_owned(), &template, &settings).await;
     let host = world.host().await;
     world.employ(&host, PEOPLE).await;
-    world.break_next("PutItem", &["PROCESSING"], &[Fault::HeldAfter; 100]);
+    world.backends.break_next("PutItem", &["PROCESSING"], &[Fault::HeldAfter; 100]);
     world.announce_to_staff(&host).await;
     let all = PEOPLE * CHANNELS.len();
     let all_claimed = |sends: &[Stored]| sends.len() == all && sends.iter().all(|send| send.status == "PROCESSING");
     world.until_sends("all claimed", all_claimed).await;
     host.kill();
-    world.mend();
+    world.backends.mend();
     let host = world.host().await;
     let mut swept = 0;
     let settled = async {

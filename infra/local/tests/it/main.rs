@@ -10,6 +10,7 @@ mod crash_saga;
 mod crash_sends;
 mod process;
 mod show;
+mod soak;
 mod staff;
 mod verify;
 mod world;

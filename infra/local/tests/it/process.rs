@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 
+use harness::clients;
 use serde_json::json;
 
 use crate::belfry::{Belfry, Environment, call, command, token};
@@ -17,7 +18,7 @@ fn engine_environment(engine: &Belfry) -> Vec<(String, String)> {
 #[tokio::test]
 async fn it_says_when_it_can_serve_and_stops_cleanly_when_interrupted() {
     let belfry = Belfry::start(&["--port", "0"], &[]);
-    let health = call(&reqwest::Client::new(), reqwest::Client::new().get(format!("{}/health", belfry.url()))).await;
+    let health = call(&clients::http(), clients::http().get(format!("{}/health", belfry.url()))).await;
     assert_eq!(health, json!({"status": "ok"}));
     assert_eq!(belfry.interrupt(), (Some(0), String::new()), "it ends with success and prints one line in all");
 }
@@ -53,7 +54,7 @@ fn a_taken_port_and_half_an_environment_are_clear_errors() {
 async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
     let engine = Belfry::start(&["engine"], &[]);
     let environment = engine_environment(&engine);
-    let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+    let client = clients::http_builder().pool_max_idle_per_host(0).build().expect("a client");
     // A message that a killed consumer held comes back when its visibility ends; three minutes of that are too long.
     let template = template(
         "short-visibility",
@@ -100,7 +101,7 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
 async fn the_log_has_ids_and_never_a_body_an_address_or_a_token() {
     let debug = [("BELFRY_LOG".to_owned(), "debug".to_owned())];
     let mut belfry = Belfry::start(&["--port", "0", "--demo"], &debug);
-    let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+    let client = clients::http_builder().pool_max_idle_per_host(0).build().expect("a client");
     let claims = json!({"sub": "shop", "user_type": "ADMIN_USER", "scopes": ["commands:write", "recipients:write"], "name": "Shop-Name"});
     let shop = token(&client, belfry.url(), claims).await;
     let grant = json!({"user_id": "u-1", "stock_keeping_unit": "s", "reason": "Reason-In-The-Body", "purchase_id": "Purchase-In-The-Body"});

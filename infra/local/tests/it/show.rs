@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use harness::Fault;
 use serde_json::{Value, json};
-use tests::Fault;
 
 use crate::belfry::{Belfry, call};
 use crate::staff::{BOTH_COME_BACK, CHANNELS, SOON};
@@ -20,19 +20,19 @@ async fn twenty_five_staff_hear_of_a_reservation_once_whatever_comes_twice_and_w
     world.employ(&host, PEOPLE).await;
 
     // Dies with the first chunk of two committed, before anything is sent.
-    world.break_next("SendMessageBatch", &["belfry-local-deliver-"], &[Fault::HeldBefore; 20]);
-    world.break_next("TransactWriteItems", &["s-00", "s-01"], &[Fault::HeldAfter]);
+    world.backends.break_next("SendMessageBatch", &["belfry-local-deliver-"], &[Fault::HeldBefore; 20]);
+    world.backends.break_next("TransactWriteItems", &["s-00", "s-01"], &[Fault::HeldAfter]);
     world.reserve(&host).await;
-    world.dynamodb.held().await;
+    world.backends.dynamodb.held().await;
     host.kill();
-    world.mend();
+    world.backends.mend();
     let told = world.rows("notifications", ["user_id"]).await;
     assert_eq!(told.iter().filter(|[user_id]| user_id.starts_with("s-")).count(), 19, "one chunk of two");
 
     // Dies with some sent and the others about to be claimed, while everything comes again.
     let host = world.host().await;
     let claims = [vec![Fault::None; 30], vec![Fault::HeldBefore; 1_000]].concat();
-    world.break_next("PutItem", &["PROCESSING", "RESTAURANT_USER"], &claims);
+    world.backends.break_next("PutItem", &["PROCESSING", "RESTAURANT_USER"], &claims);
     let event_id = world.rows("events", ["event_id"]).await.remove(0)[0].clone();
     tokio::select! {
         () = world.redeliver_without_end(&host, &event_id) => {}
@@ -40,14 +40,14 @@ async fn twenty_five_staff_hear_of_a_reservation_once_whatever_comes_twice_and_w
     }
     // Every claim from here on is held, so that what is under way comes to its end.
     let no_more_claims = async {
-        while world.dynamodb.under_way("PutItem") > 0 {
+        while world.backends.dynamodb.under_way("PutItem") > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     tokio::time::timeout(PATIENCE, no_more_claims).await.expect("the last claims that were let through");
     world.until_sends("between two sends", |sends| sends.iter().all(|send| send.status != "PROCESSING")).await;
     host.kill();
-    world.mend();
+    world.backends.mend();
     let sent = world.reached().len();
     assert!((1..PEOPLE * CHANNELS.len()).contains(&sent), "{sent} are sent");
 

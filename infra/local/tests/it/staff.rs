@@ -115,7 +115,7 @@ impl World {
     /// How often each address was reached through each channel.
     pub fn reached(&self) -> BTreeMap<(String, String), usize> {
         let mut reached = BTreeMap::new();
-        for sent in self.providers.sent(None) {
+        for sent in self.backends.providers.sent(None) {
             if matches!(sent.outcome, Outcome::Accepted | Outcome::AnswerDropped) {
                 let to = (format!("{:?}", sent.channel), sent.to.unwrap_or_default());
                 *reached.entry(to).or_default() += 1;

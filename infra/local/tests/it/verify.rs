@@ -1,6 +1,7 @@
 //! `belfry verify` as a person runs it: what it prints, where it looks, and what its exit code says.
 
 use axum::http::HeaderMap;
+use harness::{ask_dynamodb, clients};
 use serde_json::{Value, json};
 
 use crate::belfry::{Belfry, Environment, call, command};
@@ -15,7 +16,7 @@ fn verify(arguments: &[&str], environment: &Environment) -> (Option<i32>, String
 /// A host with demo data at rest, and the environment that names its DynamoDB.
 async fn at_rest() -> (Belfry, Vec<(String, String)>) {
     let host = Belfry::start(&["--port", "0", "--demo"], &[]);
-    let client = reqwest::Client::new();
+    let client = clients::http();
     let idle = call(&client, client.get(format!("{}/local/idle?timeout=60", host.url()))).await;
     assert_eq!(idle, json!({"idle": true}));
     let endpoints = call(&client, client.get(format!("{}/local/endpoints", host.url()))).await;
@@ -25,18 +26,9 @@ async fn at_rest() -> (Belfry, Vec<(String, String)>) {
 
 /// Behind the host's back.
 async fn dynamodb(environment: &Environment, operation: &str, request: &Value) {
-    let request = reqwest::Client::new()
-        .post(&environment[0].1)
-        .body(request.to_string())
-        .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
-        .header("content-type", "application/x-amz-json-1.0")
-        .header("x-amz-date", "20260101T000000Z")
-        .header(
-            "authorization",
-            "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
-        );
-    let answer = request.send().await.expect("an answer");
-    assert!(answer.status().is_success(), "{operation}: {answer:?}");
+    let client = clients::http();
+    let (status, answer) = ask_dynamodb(&client, &environment[0].1, operation, request).await;
+    assert!(status.is_success(), "{operation}: {answer}");
 }
 
 #[tokio::test]
@@ -87,7 +79,7 @@ async fn restless(environment: &Environment) -> String {
             });
             dynamodb(&environment, "UpdateItem", &moved).await;
         }
-        let answer = reqwest::Client::new().post(&environment[0].1).headers(headers).body(body).send().await;
+        let answer = clients::http().post(&environment[0].1).headers(headers).body(body).send().await;
         answer.expect("an answer").bytes().await.expect("all of it")
     };
     tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(pass_on)).await });

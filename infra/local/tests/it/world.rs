@@ -1,12 +1,9 @@
-//! Engines and providers that outlive the hosts in front of them, and a proxy before each, to catch a host at one of its
-//! calls.
+//! Hosts that come and go before backends that stay, and are caught at one of their calls.
 
 use std::time::Duration;
 
-use engine::{Engine, Ports};
-use providers::Providers;
+use harness::{Backends, Fault, clients};
 use serde_json::{Value, json};
-use tests::{Fault, Proxy};
 
 use crate::belfry::{Belfry, call, token};
 
@@ -49,11 +46,7 @@ pub struct World {
     /// What the test is about, for its messages.
     pub cell: String,
     pub client: reqwest::Client,
-    pub dynamodb: Proxy,
-    pub sqs: Proxy,
-    pub providers_proxy: Proxy,
-    pub providers: Providers,
-    engine: Engine,
+    pub backends: Backends,
     template: String,
     environment: Vec<(String, String)>,
 }
@@ -61,19 +54,12 @@ pub struct World {
 impl World {
     /// A world whose hosts run this template with these settings.
     pub async fn new(cell: String, template: &str, settings: &[(&str, &str)]) -> Self {
-        let engine = Engine::start(Ports::default()).await.expect("engines");
-        let dynamodb = Proxy::start(engine.dynamodb_url()).await;
-        let sqs = Proxy::start(engine.sqs_url()).await;
-        let providers = Providers::new();
-        let providers_proxy = Proxy::start(&serve(&providers).await).await;
-        let endpoints = [("AWS_ENDPOINT_URL_DYNAMODB", dynamodb.url()), ("AWS_ENDPOINT_URL_SQS", sqs.url())];
-        let settings = endpoints.iter().chain(settings);
-        let settings = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let environment = local::providers_at(providers_proxy.url()).into_iter().chain(settings).collect();
-        let template = template.to_owned();
-        let client = reqwest::Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE * 2);
+        let backends = Backends::start().await;
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let environment = backends.environment().into_iter().chain(settings).collect();
+        let client = clients::http_builder().pool_max_idle_per_host(0).timeout(PATIENCE * 2);
         let client = client.build().expect("a client");
-        Self { cell, client, dynamodb, sqs, providers_proxy, providers, engine, template, environment }
+        Self { cell, client, backends, template: template.to_owned(), environment }
     }
 
     /// Starts a host. On a thread of its own, because it waits while the proxies have to serve the new process.
@@ -92,34 +78,12 @@ impl World {
     pub fn hold(&self, point: Point, fault: Fault) {
         let mut faults = vec![Fault::None; point.before];
         faults.push(fault);
-        self.break_next(point.operation, &[point.text], &faults);
-    }
-
-    /// Plans what happens to the next calls of an operation that have all of these texts in their body.
-    pub fn break_next(&self, operation: &str, texts: &[&str], faults: &[Fault]) {
-        // No operation is of two of them.
-        for proxy in [&self.dynamodb, &self.sqs, &self.providers_proxy] {
-            proxy.break_next_with_all(operation, texts, faults);
-        }
+        self.backends.break_next(point.operation, &[point.text], &faults);
     }
 
     /// Returns when the host is held.
     pub async fn held(&self) {
-        let held = async {
-            tokio::select! {
-                () = self.dynamodb.held() => {}
-                () = self.sqs.held() => {}
-                () = self.providers_proxy.held() => {}
-            }
-        };
-        tokio::time::timeout(PATIENCE, held).await.unwrap_or_else(|_| panic!("{}: never came there", self.cell));
-    }
-
-    /// Breaks nothing any more.
-    pub fn mend(&self) {
-        self.dynamodb.mend();
-        self.sqs.mend();
-        self.providers_proxy.mend();
+        assert!(self.backends.held_within(PATIENCE).await, "{}: never came there", self.cell);
     }
 
     /// Posts as somebody with these claims; nothing where the host is gone before it has answered.
@@ -145,19 +109,7 @@ impl World {
 
     /// All items of a table, in DynamoDB's own JSON, straight from the engine.
     pub async fn scan(&self, table: &str) -> Vec<Value> {
-        let body = json!({"TableName": format!("belfry-local-{table}"), "ConsistentRead": true});
-        let request = self.client.post(self.engine.dynamodb_url()).body(body.to_string());
-        let request = request
-            .header("x-amz-target", "DynamoDB_20120810.Scan")
-            .header("content-type", "application/x-amz-json-1.0")
-            .header(
-                "authorization",
-                "AWS4-HMAC-SHA256 Credential=a/b/c/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
-            )
-            .header("x-amz-date", "20260101T000000Z");
-        let answer = call(&self.client, request).await;
-        assert!(answer["LastEvaluatedKey"].is_null(), "{}: {table} is more than one page", self.cell);
-        answer["Items"].as_array().expect("items").clone()
+        self.backends.scan(&self.client, table).await
     }
 
     /// The same, of each item these texts and numbers alone, sorted; what it does not have is empty.
@@ -168,12 +120,4 @@ impl World {
         rows.sort();
         rows
     }
-}
-
-/// Serves the providers for as long as the test runs, and says where.
-async fn serve(providers: &Providers) -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(providers.clone().serve(listener, std::future::pending()));
-    url
 }

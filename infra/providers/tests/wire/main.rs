@@ -10,9 +10,12 @@ mod secrets;
 mod slack;
 mod sms;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use providers::{Fault, Mode, Outcome, Providers, Target};
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -56,8 +59,14 @@ impl Stage {
     }
 }
 
+/// With a TLS provider that is never used: reqwest makes no client without one where other crates have turned TLS on.
 fn http(timeout: Duration) -> reqwest::Client {
-    reqwest::Client::builder().timeout(timeout).build().unwrap()
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    reqwest::Client::builder().tls_backend_preconfigured(tls).timeout(timeout).build().unwrap()
 }
 
 /// The connection broke after the request had gone out: neither refused, nor too slow, nor an answer cut short.

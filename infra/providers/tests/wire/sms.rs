@@ -9,6 +9,7 @@ use aws_sdk_pinpointsmsvoicev2::error::SdkError;
 use aws_sdk_pinpointsmsvoicev2::operation::send_text_message::{SendTextMessageError, SendTextMessageOutput};
 use aws_sdk_pinpointsmsvoicev2::types::ValidationExceptionReason;
 use aws_sdk_pinpointsmsvoicev2::{Client, Config};
+use aws_smithy_http_client::Builder;
 use providers::{Mode, Outcome, Target};
 
 use crate::{IMPATIENT, PATIENT, Stage};
@@ -21,6 +22,7 @@ fn client(stage: &Stage, timeout: Duration) -> Client {
             .region(Region::new("eu-central-1"))
             .credentials_provider(Credentials::new("key", "secret", None, None, "test"))
             .endpoint_url(&stage.url)
+            .http_client(Builder::new().build_http())
             // A repetition by the SDK would meet a fault that was meant for one request a second time.
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeout)

@@ -5,5 +5,5 @@ mod record;
 mod redrive;
 
 pub use list::Order;
-pub use record::{RecordDeadLetter, Recorder, recorder};
-pub use redrive::{Redriver, redriver};
+pub use record::{CRASHED, RecordDeadLetter, Recorder, recorder};
+pub use redrive::{ATTRIBUTE as REDRIVE_ATTRIBUTE, QUEUE as REDRIVES, Redrive, Redriver, redriver};

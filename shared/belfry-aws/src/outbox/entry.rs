@@ -1,6 +1,6 @@
 //! Outbox entries as they are stored, and as operators see them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use belfry_core::item::{AttributeValue, Index, from_item, text, text_of, to_item};
 use belfry_core::{
@@ -187,9 +187,9 @@ fn destinations(item: &Item) -> Option<Vec<Destination>> {
             Some(AttributeValue::M(own)) => {
                 own.keys().filter_map(|name| Some((name.clone(), text_of(own, name)?.to_owned()))).collect()
             }
-            _ => Vec::new(),
+            _ => BTreeMap::new(),
         },
-        _ => Vec::new(),
+        _ => BTreeMap::new(),
     };
     Some(queues.into_iter().map(|queue| Destination { attributes: attributes(&queue), queue }).collect())
 }

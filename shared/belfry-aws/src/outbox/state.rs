@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use belfry_core::commit::Expression;
 use belfry_core::item::{AttributeValue, number, text, text_of};
-use belfry_core::{Corrupt, EventId, Item, OutboxStatus, Timestamp, Write};
+use belfry_core::{Corrupt, EventId, OutboxStatus, Timestamp, Write};
 
 use super::due::DuePartition;
 use super::entry::{StoredEvent, attempt_count, delivered_to, place, read_stored};

@@ -1,26 +1,26 @@
 //! Firebase Cloud Messaging.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
 
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use axum::extract::State;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::{Json, Router};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use channels::{NotSent, Outgoing, Provider, push::Fcm};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
-use providers::{Mode, Target};
-use rcgen::{KeyPair, PKCS_RSA_SHA256, PublicKeyData, RsaKeySize};
+use providers::{Mode, SERVICE_ACCOUNT_KEY, Target};
+use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
+use rustls_pki_types::PrivatePkcs8KeyDer;
+use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
 use crate::{Clock, IMPATIENT, Nobody, PATIENT, Stage, device, fate, outgoing, patience, secret, serve, settings};
-
-static KEY: LazyLock<KeyPair> =
-    LazyLock::new(|| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).expect("an RSA key"));
 
 pub(crate) fn service_account(token_server: &str) -> String {
     service_account_with("key-1", token_server)
@@ -28,7 +28,7 @@ pub(crate) fn service_account(token_server: &str) -> String {
 
 fn service_account_with(key_id: &str, token_server: &str) -> String {
     json!({
-        "type": "service_account", "project_id": "belfry", "private_key_id": key_id, "private_key": KEY.serialize_pem(),
+        "type": "service_account", "project_id": "belfry", "private_key_id": key_id, "private_key": SERVICE_ACCOUNT_KEY,
         "client_email": "bell@belfry.iam.gserviceaccount.com", "token_uri": format!("{token_server}/token"),
     })
     .to_string()
@@ -49,6 +49,18 @@ fn push() -> Outgoing {
     outgoing(device())
 }
 
+/// The header and the claims of an assertion that the service account has signed.
+fn verified(assertion: &str) -> (Value, Value) {
+    let (signed, signature) = assertion.rsplit_once('.').unwrap();
+    let key = PrivatePkcs8KeyDer::from_pem_slice(SERVICE_ACCOUNT_KEY.as_bytes()).unwrap();
+    let key = RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).unwrap();
+    let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key.public_key());
+    let bytes = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).unwrap();
+    public.verify(signed.as_bytes(), &bytes(signature)).expect("a good signature");
+    let (header, claims) = signed.split_once('.').unwrap();
+    (serde_json::from_slice(&bytes(header)).unwrap(), serde_json::from_slice(&bytes(claims)).unwrap())
+}
+
 /// A token endpoint that counts: its tokens are `token-1`, `token-2` and so on. It takes nothing that is not signed.
 #[derive(Clone)]
 struct TokenServer {
@@ -67,13 +79,15 @@ impl TokenServer {
 
     async fn token(State(server): State<Self>, headers: HeaderMap, form: String) -> Json<Value> {
         let assertion = form.split('&').find_map(|field| field.strip_prefix("assertion=")).unwrap();
-        let mut demanded = Validation::new(Algorithm::RS256);
-        demanded.set_audience(&[format!("http://{}/token", headers["host"].to_str().unwrap())]);
-        demanded.set_issuer(&["bell@belfry.iam.gserviceaccount.com"]);
-        let key = DecodingKey::from_rsa_der(KEY.der_bytes());
-        let assertion = decode::<Value>(assertion, &key, &demanded).unwrap();
-        assert_eq!(assertion.header.kid.as_deref(), Some("key-1"));
-        assert_eq!(assertion.claims["scope"], "https://www.googleapis.com/auth/firebase.messaging");
+        let (header, claims) = verified(assertion);
+        assert_eq!(header, json!({"alg": "RS256", "typ": "JWT", "kid": "key-1"}));
+        assert_eq!(claims["aud"], format!("http://{}/token", headers["host"].to_str().unwrap()));
+        assert_eq!(claims["iss"], "bell@belfry.iam.gserviceaccount.com");
+        assert_eq!(claims["scope"], "https://www.googleapis.com/auth/firebase.messaging");
+        let issued = claims["iat"].as_u64().unwrap();
+        assert_eq!(claims["exp"], issued + 3600);
+        let age = (UNIX_EPOCH + Duration::from_secs(issued)).elapsed().unwrap();
+        assert!(age < Duration::from_secs(60), "issued {age:?} ago");
         let count = server.asked.fetch_add(1, Ordering::Relaxed) + 1;
         Json(
             json!({ "access_token": format!("token-{count}"), "expires_in": server.expires_in, "token_type": "Bearer" }),
@@ -166,7 +180,7 @@ async fn access_tokens_that_are_all_refused_are_unavailable() {
 async fn granting_only(good: Arc<Mutex<&'static str>>) -> String {
     let token = async move |form: String| {
         let assertion = form.split('&').find_map(|field| field.strip_prefix("assertion=")).unwrap();
-        let key_id = decode_header(assertion).unwrap().kid.unwrap();
+        let key_id = verified(assertion).0["kid"].as_str().unwrap().to_owned();
         if key_id != *good.lock().unwrap() {
             return (StatusCode::BAD_REQUEST, Json(json!({ "error": "invalid_grant" })));
         }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_sesv2::config::{Credentials, SharedCredentialsProvider};
+use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
 use aws_smithy_async::time::TimeSource;
+use aws_types::SdkConfig;
 use axum::Router;
 use channels::{Address, Message, NotSent, Outgoing, Provider, Receipt};
 use providers::{Fault, Mode, Outcome, Providers, Secrets, Target};

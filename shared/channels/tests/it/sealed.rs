@@ -5,8 +5,9 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use channels::{Address, Outgoing, Provider};
+use harness::mail::MailServer;
 
-use crate::smtp::Relay;
+use crate::smtp::plain;
 use crate::{PATIENT, Stage, device, email, fcm, outgoing, phone, serve, ses, slack, sms, webhook, with_html};
 
 /// Answers with everything that it was asked, in every place where an answer has room for words.
@@ -48,9 +49,10 @@ async fn no_reason_repeats_what_a_provider_said_about_a_message() {
 
 #[tokio::test]
 async fn no_reason_repeats_what_a_mail_server_said_about_an_address() {
-    let relay = Relay::start(&[]).await;
+    let server = MailServer::start().await;
     for name in ["nobody", "unwanted", "full", "leaving", "picky", "grey"] {
-        assert_sealed(&relay.plain(PATIENT), with_html(outgoing(email(&format!("{name}@example.test")))), name).await;
+        assert_sealed(&plain(&server, PATIENT), with_html(outgoing(email(&format!("{name}@example.test")))), name)
+            .await;
     }
 }
 

@@ -1,51 +1,22 @@
-//! SMTP, against aiosmtpd.
+//! SMTP, against the mail server of the harness.
 
-use std::path::Path;
-use std::process::Stdio;
-
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use channels::{Outgoing, Provider, email::Smtp};
+use harness::mail::{Identity as Files, MailOptions, MailServer, Tls};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
-use tokio::process::{Child, ChildStdout, Command};
 
 use crate::{Clock, IMPATIENT, Nobody, PATIENT, aws, email, outgoing, secret, settings, unsubscribe, with_html};
 
 /// For a mail that must have arrived before nobody answers: many mail servers start at the same time.
 const SLOW: &str = "4s";
 
-/// A mail server of its own for each test, which ends with it.
-pub(crate) struct Relay {
-    port: u16,
-    printed: Lines<BufReader<ChildStdout>>,
-    _process: Child,
-}
-
-impl Relay {
-    pub(crate) async fn start(arguments: &[&str]) -> Self {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut process = Command::new(here.join("../../scripts/smtp-server"))
-            .arg(here.join("tests/relay.py"))
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut printed = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port = printed.next_line().await.unwrap().expect("the mail server's port").parse().unwrap();
-        Self { port, printed, _process: process }
-    }
-
-    async fn mail(&mut self) -> Value {
-        serde_json::from_str(&self.printed.next_line().await.unwrap().expect("a mail")).unwrap()
-    }
-
-    pub(crate) fn plain(&self, limit: &str) -> Provider {
-        smtp(limit, &[("BELFRY_SMTP_URL", &format!("smtp://127.0.0.1:{}?tls=none", self.port))])
-    }
+/// A server that takes every mail as it comes.
+pub(crate) fn plain(server: &MailServer, limit: &str) -> Provider {
+    smtp(limit, &[("BELFRY_SMTP_URL", &format!("smtp://127.0.0.1:{}?tls=none", server.port()))])
 }
 
 fn smtp(limit: &str, more: &[(&str, &str)]) -> Provider {
@@ -60,11 +31,11 @@ fn mail_to(name: &str) -> Outgoing {
 
 #[tokio::test]
 async fn a_mail_has_both_parts_and_is_unsubscribed_from_with_one_click() {
-    let mut relay = Relay::start(&[]).await;
-    let receipt = relay.plain(PATIENT).send(&with_html(mail_to("ada"))).await.unwrap();
+    let mut server = MailServer::start().await;
+    let receipt = plain(&server, PATIENT).send(&with_html(mail_to("ada"))).await.unwrap();
     assert_eq!(receipt.provider, "smtp");
 
-    let mail = relay.mail().await;
+    let mail = server.mail().await;
     assert_eq!(mail["to"][0], "ada@example.test");
     assert_eq!(mail["sender"], "bell@belfry.test");
     assert_eq!(mail["text"], "At eight, così come sempre");
@@ -80,8 +51,8 @@ async fn a_mail_has_both_parts_and_is_unsubscribed_from_with_one_click() {
 
 #[tokio::test]
 async fn the_same_message_has_the_same_message_id() {
-    let relay = Relay::start(&[]).await;
-    let smtp = relay.plain(PATIENT);
+    let server = MailServer::start().await;
+    let smtp = plain(&server, PATIENT);
     let (first, again) = (smtp.send(&mail_to("ada")).await.unwrap(), smtp.send(&mail_to("ada")).await.unwrap());
     assert_eq!(first, again);
     let mut other = mail_to("ada");
@@ -91,26 +62,26 @@ async fn the_same_message_has_the_same_message_id() {
 
 #[tokio::test]
 async fn a_title_cannot_add_a_header() {
-    let mut relay = Relay::start(&[]).await;
+    let mut server = MailServer::start().await;
     let mut mail = mail_to("ada");
     mail.message.title = "Your table\r\nBcc: eve@example.test".to_owned();
-    relay.plain(PATIENT).send(&mail).await.unwrap();
-    let mail = relay.mail().await;
+    plain(&server, PATIENT).send(&mail).await.unwrap();
+    let mail = server.mail().await;
     assert_eq!(mail["headers"]["Subject"], "Your table Bcc: eve@example.test");
     assert!(mail["headers"]["Bcc"].is_null());
 }
 
 #[tokio::test]
 async fn an_address_beyond_ascii_arrives() {
-    let mut relay = Relay::start(&[]).await;
-    relay.plain(PATIENT).send(&mail_to("ü")).await.unwrap();
-    assert_eq!(relay.mail().await["to"][0], "ü@example.test");
+    let mut server = MailServer::start().await;
+    plain(&server, PATIENT).send(&mail_to("ü")).await.unwrap();
+    assert_eq!(server.mail().await["to"][0], "ü@example.test");
 }
 
 #[tokio::test]
 async fn a_reply_is_sorted_by_its_step_and_its_codes() {
-    let relay = Relay::start(&[]).await;
-    let smtp = relay.plain(PATIENT);
+    let server = MailServer::start().await;
+    let smtp = plain(&server, PATIENT);
     for (name, expected) in [
         ("nobody", "address is dead: 550 5.1.1 to RCPT"),
         ("unwanted", "refused: 550 5.7.1 to RCPT"),
@@ -127,15 +98,15 @@ async fn a_reply_is_sorted_by_its_step_and_its_codes() {
 
 #[tokio::test]
 async fn silence_is_unavailable_before_the_mail_and_unknown_after_it() {
-    let mut relay = Relay::start(&[]).await;
-    let deaf = relay.plain(IMPATIENT).send(&mail_to("deaf")).await.unwrap_err();
+    let mut server = MailServer::start().await;
+    let deaf = plain(&server, IMPATIENT).send(&mail_to("deaf")).await.unwrap_err();
     assert_eq!(deaf.to_string(), "unavailable: no answer in time");
     for (name, expected) in
         [("silent", "unknown: no answer in time"), ("cut", "unknown: the connection broke before the answer")]
     {
-        let not_sent = relay.plain(SLOW).send(&mail_to(name)).await.unwrap_err();
+        let not_sent = plain(&server, SLOW).send(&mail_to(name)).await.unwrap_err();
         assert_eq!(not_sent.to_string(), expected);
-        assert_eq!(relay.mail().await["to"][0], format!("{name}@example.test"));
+        assert_eq!(server.mail().await["to"][0], format!("{name}@example.test"));
     }
 }
 
@@ -158,6 +129,11 @@ async fn a_server_that_cannot_be_spoken_to_is_unavailable() {
     answer.await.unwrap();
 }
 
+/// A server that takes mail only from `belfry` with this password.
+fn knowing(password: &str) -> MailOptions {
+    MailOptions { login: Some(("belfry".to_owned(), password.to_owned())), ..MailOptions::default() }
+}
+
 fn login(password: &str) -> String {
     json!({"username": "belfry", "password": password}).to_string()
 }
@@ -171,8 +147,8 @@ fn with_secret(url: &str, aws: &SdkConfig) -> Provider {
 
 #[tokio::test]
 async fn a_new_password_is_used_in_the_send_whose_login_was_refused() {
-    let mut relay = Relay::start(&["--login", "belfry", "new"]).await;
-    let url = format!("smtp://127.0.0.1:{}?tls=none", relay.port);
+    let mut server = MailServer::with(knowing("new")).await;
+    let url = format!("smtp://127.0.0.1:{}?tls=none", server.port());
     let (secrets, aws) = secret("smtp", &login("old"));
     let clock = Clock::default();
     let smtp = with_secret(&url, &clock.of(aws));
@@ -183,22 +159,22 @@ async fn a_new_password_is_used_in_the_send_whose_login_was_refused() {
     assert_eq!(smtp.send(&mail_to("ada")).await.unwrap_err().to_string(), refused);
     clock.advance(10);
     smtp.send(&mail_to("ada")).await.unwrap();
-    assert_eq!(relay.mail().await["login"], "belfry");
+    assert_eq!(server.mail().await["login"], "belfry");
 }
 
 #[tokio::test]
 async fn a_server_knows_us_by_name_and_password() {
-    let mut relay = Relay::start(&["--login", "belfry", "right"]).await;
-    let url = format!("smtp://127.0.0.1:{}?tls=none", relay.port);
+    let mut server = MailServer::with(knowing("right")).await;
+    let url = format!("smtp://127.0.0.1:{}?tls=none", server.port());
     let with = |password: &str| {
         let (_, aws) = secret("smtp", &login(password));
         with_secret(&url, &aws)
     };
     with("right").send(&mail_to("ada")).await.unwrap();
-    assert_eq!(relay.mail().await["login"], "belfry");
+    assert_eq!(server.mail().await["login"], "belfry");
     let not_sent = with("wrong").send(&mail_to("ada")).await.unwrap_err();
     assert_eq!(not_sent.to_string(), "unavailable: 535 5.7.8 to AUTH");
-    let not_sent = relay.plain(PATIENT).send(&mail_to("ada")).await.unwrap_err();
+    let not_sent = plain(&server, PATIENT).send(&mail_to("ada")).await.unwrap_err();
     assert_eq!(not_sent.to_string(), "unavailable: 530 5.7.0 to MAIL");
 }
 
@@ -217,31 +193,32 @@ impl Identity {
         Self { pem: cert.pem(), folder }
     }
 
-    async fn relay(&self, tls: &str) -> Relay {
+    fn files(&self) -> Files {
         let file = |name| self.folder.path().join(name).into_os_string().into_string().unwrap();
-        Relay::start(&["--tls", tls, "--certificate", &file("certificate"), "--key", &file("key")]).await
+        Files { certificate: file("certificate"), key: file("key") }
     }
 }
 
 #[tokio::test]
 async fn a_mail_goes_encrypted_to_a_server_that_is_trusted_and_to_no_other() {
-    for (tls, scheme) in [("from-the-start", "smtps"), ("starttls", "smtp")] {
+    let encryptions: [(fn(Files) -> Tls, &str); 2] = [(Tls::FromTheStart, "smtps"), (Tls::StartTls, "smtp")];
+    for (tls, scheme) in encryptions {
         let identity = Identity::new();
-        let mut relay = identity.relay(tls).await;
-        let url = format!("{scheme}://127.0.0.1:{}", relay.port);
+        let mut server = MailServer::with(MailOptions { tls: tls(identity.files()), login: None }).await;
+        let url = format!("{scheme}://127.0.0.1:{}", server.port());
         let trusting = smtp(PATIENT, &[("BELFRY_SMTP_URL", &url), ("BELFRY_SMTP_ROOT_CERTIFICATE", &identity.pem)]);
         trusting.send(&mail_to("ada")).await.unwrap();
-        assert_eq!(relay.mail().await["tls"], true);
+        assert_eq!(server.mail().await["tls"], true);
 
         let not_sent = smtp(PATIENT, &[("BELFRY_SMTP_URL", &url)]).send(&mail_to("ada")).await.unwrap_err();
-        assert!(not_sent.to_string().starts_with("unavailable: no "), "{tls}: {not_sent}");
+        assert!(not_sent.to_string().starts_with("unavailable: no "), "{scheme}: {not_sent}");
     }
 }
 
 #[tokio::test]
 async fn a_server_without_starttls_gets_nothing() {
-    let relay = Relay::start(&[]).await;
-    let smtp = smtp(PATIENT, &[("BELFRY_SMTP_URL", &format!("smtp://127.0.0.1:{}", relay.port))]);
+    let server = MailServer::start().await;
+    let smtp = smtp(PATIENT, &[("BELFRY_SMTP_URL", &format!("smtp://127.0.0.1:{}", server.port()))]);
     let not_sent = smtp.send(&mail_to("ada")).await.unwrap_err();
     assert_eq!(not_sent.to_string(), "unavailable: the server offers no STARTTLS");
 }

@@ -2,8 +2,8 @@
 //! and under the same conditions, in one transaction, and does nothing else. No caller, no fingerprint, no replay, no
 //! second try, no log, no metrics.
 //!
-//! It has the client, the allocator and the tables of `functions/api`, and is built for speed where that is built for size
-//! (`profile.limit`): what differs is what Belfry does beyond the write, and what its size costs.
+//! It has the client, the allocator and the tables of `functions/api`, and is built for speed where that is built for size:
+//! what differs is what Belfry does beyond the write, and what its size costs.
 
 use std::collections::HashMap;
 
