@@ -3,9 +3,9 @@
 //! The relay itself on the tables and queues of a stack, with entries that name two queues nobody reads.
 
 use aws_lambda_events::dynamodb::Event as StreamEvent;
+use belfry_aws::lambda::Start;
 use harness::{CUSTOMER_MAPPING, STREAM_MAPPING, Stack, announcement, switched_off, template_without};
 use local::Options;
-use belfry_aws::lambda::Start;
 use outbox_stream::OutboxStream;
 use serde_json::{Value, json};
 

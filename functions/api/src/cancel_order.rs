@@ -5,17 +5,16 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use belfry_http::{InPath, NoBody};
 use domain::order::{CancelReason, Order};
 use domain::{Audience, Fresh, Trace};
 use ledger::command::{Answer, Begin, Command, Decision};
 use ledger::{Corrupt, Found, Key, LedgerError};
 use uuid::Uuid;
 
-use crate::answer::Keyed;
-use crate::asked::InPath;
-use crate::body::NoBody;
-use crate::caller::{Caller, Scope};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Caller, Scope};
+use crate::http::ledger::Keyed;
 use crate::orders::{OrderView, not_theirs, order_id, visible};
 use crate::{Api, Shared};
 

@@ -6,16 +6,15 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use belfry_http::{InPath, JsonBody};
 use domain::stock::Stock;
 use domain::{StockKeepingUnit, Time};
 use ledger::Outcome;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::asked::InPath;
-use crate::body::JsonBody;
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
 use crate::{Api, Shared};
 
 /// How often a put without `If-Match` looks again when orders change the same unit.

@@ -5,6 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use belfry_http::InPath;
 use domain::order::{Line, Money, Order, OrderStatus, Outcome, Step, StepTaken};
 use domain::{Audience, EventId, Time, UserId};
 use serde::Serialize;
@@ -12,9 +13,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Shared;
-use crate::asked::InPath;
-use crate::caller::{Caller, Scope};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Caller, Scope};
 
 /// An order as it stands.
 #[utoipa::path(

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use belfry_http::JsonBody;
 use domain::order::{Line, Order, OrderRequest};
 use domain::{Audience, Fresh, Trace, UserId};
 use ledger::command::{Answer, Begin, Command, Decision};
 use ledger::{Corrupt, Found, Key, LedgerError};
 use uuid::Uuid;
 
-use crate::answer::Keyed;
-use crate::body::JsonBody;
-use crate::caller::{Caller, Scope};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Caller, Scope};
+use crate::http::ledger::Keyed;
 use crate::orders::{OrderView, not_theirs};
 use crate::{Api, Shared};
 

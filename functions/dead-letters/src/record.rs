@@ -3,10 +3,10 @@
 //! send that was given up and redriven by this very message: its dead letter opens again.
 
 use belfry_aws::consumer::Received;
+use belfry_aws::dead_letter::{FailedEvent, GivenUp};
 use belfry_aws::dead_letters::{CRASHED, Recorder};
 use belfry_aws::lambda::Start;
 use belfry_aws::metrics::Consumed;
-use belfry_aws::dead_letter::{FailedEvent, GivenUp};
 use belfry_aws::{Belfry, Config, Error, Failure, Process, Processed, Queue, Timestamp};
 use domain::routing;
 use domain::send::{ChannelSend, SendOrder};
@@ -76,9 +76,11 @@ fn kernel_form(given_up: domain::dead_letter::GivenUp) -> GivenUp {
     GivenUp {
         queue: given_up.queue,
         consumer: given_up.consumer,
-        event: given_up
-            .event
-            .map(|(event_id, event_type, recorded_at)| FailedEvent { event_id, event_type, recorded_at }),
+        event: given_up.event.map(|(event_id, event_type, recorded_at)| FailedEvent {
+            event_id,
+            event_type,
+            recorded_at,
+        }),
         identity: given_up.notification_id.map(|id| ("send", id.to_string())),
         message_id: given_up.message_id,
         reason: given_up.reason,

@@ -91,8 +91,9 @@ pub fn start(
     }
     match function.binary.as_str() {
         "api" => {
-            let router = api::router(&settings, ledger, metrics, &clients.aws);
-            let router = router.map_err(|error| failed(error.to_string()))?;
+            let mut start = Start::with(own, aws.clone(), clients.dynamodb.clone(), sqs, kernel_metrics);
+            let router = api::router(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
             let invoked = router.clone();
             let invoked = invocable(Arc::new(move |event| Box::pin(http_event::invoke(invoked.clone(), event))));
             Ok(Started::Http(router, invoked))
@@ -118,7 +119,10 @@ pub fn start(
 }
 
 /// A function that runs on the kernel.
-trait Served<E, R>: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static {}
+trait Served<E, R>:
+    tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static
+{
+}
 
 impl<S, E, R> Served<E, R> for S where
     S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> + Clone + Send + Sync + 'static

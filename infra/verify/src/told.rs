@@ -20,7 +20,7 @@ pub(crate) struct ToldCase {
     expires_at: Option<Time>,
     event: Beside<EventRow>,
     is_marked: bool,
-    decided: Option<(Uuid, Beside<Reservation>)>,
+    decided: Option<(Uuid, Beside<Stored<Reservation>>)>,
 }
 
 /// The reservation that an action on it has decided.
@@ -43,7 +43,7 @@ impl Check for ToldCase {
     async fn beside(survey: &Survey, rows: Vec<Seen<ToldRow>>) -> Result<Vec<(Key, Self)>, LedgerError> {
         let keys = rows.iter().flat_map(|seen| {
             let told = &seen.row.shared;
-            let reservation = decided(told).map(|id| survey.reservations.key(&id));
+            let reservation = decided(told).map(|id| survey.reservations.place(id));
             let mark = survey.mark_key(&consumer(told), &told.event_id);
             [survey.event_key(&told.event_id), mark].into_iter().chain(reservation)
         });
@@ -53,7 +53,7 @@ impl Check for ToldCase {
             let event = Beside::of(&survey.events, &found, &survey.event_key(&told.event_id));
             let is_marked = survey.mark(&found, &consumer(told), &told.event_id).is_some();
             let decided =
-                decided(told).map(|id| (id, Beside::of(&survey.reservations, &found, &survey.reservations.key(&id))));
+                decided(told).map(|id| (id, Beside::of(&survey.reservations, &found, &survey.reservations.place(id))));
             (key, Self { row, expires_at, event, is_marked, decided })
         };
         Ok(rows.into_iter().map(case).collect())

@@ -81,11 +81,16 @@ impl KeyedParts {
     }
 
     /// The request, once its body is known as JSON.
-    pub fn request(self, json: &Value) -> Result<Request, HttpError> {
+    pub fn request(&self, json: &Value) -> Result<Request, HttpError> {
         let Self { caller, key, method, path, trace, deadline } = self;
-        let fingerprint = Fingerprint::of_json(method.as_str(), &path, json);
-        let fingerprint = fingerprint.map_err(|error| HttpError::unexpected(&error))?;
-        Ok(Request { caller, key, fingerprint, trace, deadline })
+        let fingerprint = Fingerprint::of_json(method.as_str(), path, json);
+        Ok(Request {
+            caller: caller.clone(),
+            key: key.clone(),
+            fingerprint: fingerprint.map_err(|error| HttpError::unexpected(&error))?,
+            trace: trace.clone(),
+            deadline: *deadline,
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use belfry_aws::Timestamp;
 
 use crate::error::HttpError;
 use crate::extract::InQuery;
@@ -17,6 +18,18 @@ pub struct Paging {
     pub limit: u16,
     /// The sort key of the row that the page starts after.
     pub after: Option<String>,
+}
+
+impl Paging {
+    /// Checks that the cursor of a list in time order holds a time and an id, as in `2026-01-31T12:00:00.000Z#7`.
+    pub fn check_time_order(&self) -> Result<(), HttpError> {
+        let Some(after) = &self.after else { return Ok(()) };
+        let is_row = after.split_once('#').is_some_and(|(time, id)| {
+            let is_time = Timestamp::parse(time).is_ok_and(|parsed| parsed.to_string() == time);
+            is_time && !id.is_empty() && id.is_ascii()
+        });
+        if is_row { Ok(()) } else { Err(bad_cursor()) }
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Paging {
@@ -70,6 +83,9 @@ mod tests {
         assert_eq!((first.limit, first.after), (50, None));
         let next = paging(&format!("limit=3&cursor={}", cursor("row#7"))).await.expect("a page");
         assert_eq!((next.limit, next.after.as_deref()), (3, Some("row#7")));
+        assert!(next.check_time_order().is_err());
+        let in_time = paging(&format!("cursor={}", cursor("2026-01-31T12:00:00.000Z#7"))).await.expect("a page");
+        assert!(in_time.check_time_order().is_ok());
         for wrong in ["limit=0", "limit=101", "limit=many", "cursor=%21", "cursor="] {
             assert!(paging(wrong).await.is_err(), "{wrong}");
         }

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use belfry_core::{Entity, Stored};
 use domain::entitlement::Entitlement;
 use domain::notification::{EventNotification, Notification};
 use domain::order::Order;
@@ -90,9 +91,9 @@ pub struct ToldRow {
 pub struct Survey {
     ledger: Ledger,
     /// Entitlements.
-    pub entitlements: Whole<Entitlement>,
+    pub entitlements: Whole<Stored<Entitlement>>,
     /// Reservations.
-    pub reservations: Whole<Reservation>,
+    pub reservations: Whole<Stored<Reservation>>,
     /// Orders.
     pub orders: Whole<Order>,
     /// Units.
@@ -123,8 +124,8 @@ impl Survey {
         let whole = (name("processed"), std::time::Duration::ZERO);
         Self {
             ledger,
-            entitlements: Whole::new(name("entitlements"), "user_id", Some("stock_keeping_unit"), parse::aggregate),
-            reservations: Whole::new(name("reservations"), "reservation_id", None, parse::aggregate),
+            entitlements: Whole::of_entity(name("entitlements")),
+            reservations: Whole::of_entity(name("reservations")),
             orders: Whole::new(name("orders"), "order_id", None, parse::aggregate),
             stock: Whole::new(name("stock"), "stock_keeping_unit", None, parse::aggregate),
             holds: Whole::new(name("holds"), "order_id", None, parse::aggregate),
@@ -211,6 +212,22 @@ impl<T> Whole<T> {
         match (self.parse)(&self.table, item) {
             Ok(row) => Ok(Seen { key, row, expires_at: parse::expires_at(item) }),
             Err(problem) => Err(Unreadable { key, problem: Box::new(problem) }),
+        }
+    }
+}
+
+impl<E: Entity> Whole<Stored<E>> {
+    fn of_entity(table: String) -> Self {
+        Self::new(table, E::TABLE.hash.name, E::TABLE.range.map(|range| range.name), parse::entity)
+    }
+
+    /// An entity's place.
+    pub fn place(&self, id: E::Id<'_>) -> Key {
+        let key = E::key(id);
+        let place = Key::new(&self.table, self.hash, key.hash.to_string());
+        match self.range.zip(key.range) {
+            Some((name, value)) => place.and(name, value.to_string()),
+            None => place,
         }
     }
 }

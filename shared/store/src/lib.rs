@@ -1,6 +1,8 @@
 //! The application's tables, on the kernel: entities, reads and conditional writes. Only this crate and the kernel name
 //! attributes of items.
 
+pub mod entitlements;
+pub mod recipients;
 mod routes;
 
 use belfry_aws::Table;

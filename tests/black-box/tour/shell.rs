@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 
-use reqwest::Method;
 use harness::Stack;
+use reqwest::Method;
 
 use super::pattern;
 

@@ -1,10 +1,8 @@
 //! Commits that DynamoDB would refuse, or that would never succeed: a clear error, and nothing is written.
 
-use belfry_aws::item::text;
-use belfry_aws::{
-    Command, Commit, Context, Entity, EventDraft, Found, Get, Place, Stored, Table, Write, tables,
-};
 use belfry_aws::commit::Expression;
+use belfry_aws::item::text;
+use belfry_aws::{Command, Commit, Context, Entity, EventDraft, Found, Get, Place, Stored, Table, Write, tables};
 use serde_json::json;
 
 use crate::library::{Copy, TABLES};
@@ -48,7 +46,9 @@ impl Command for Wrong {
             Mistake::OutsideReadSet => {
                 let place: Place = <Copy as Entity>::TABLE.at("elsewhere");
                 let update = Expression::new("SET #reader = :reader", [(":reader", text("ada"))]);
-                commit.create(&copy("QA76")).write(Write::update(place, update).when(Expression::new("attribute_exists(#shelf_mark)", [])))
+                commit
+                    .create(&copy("QA76"))
+                    .write(Write::update(place, update).when(Expression::new("attribute_exists(#shelf_mark)", [])))
             }
         })
     }

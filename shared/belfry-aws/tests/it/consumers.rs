@@ -83,8 +83,7 @@ async fn a_failure_is_retried_and_on_the_last_receive_becomes_a_dead_letter() {
 async fn one_bad_message_does_not_stop_its_batch() {
     let world = World::new(&TABLES).await;
     let message = borrowed(&world).await;
-    let reminders =
-        consumer(&world.belfry, "reminders", async |delivery: Delivery<BookBorrowed>| Ok(remind(delivery)));
+    let reminders = consumer(&world.belfry, "reminders", async |delivery: Delivery<BookBorrowed>| Ok(remind(delivery)));
     let bodies = ["not an event".to_owned(), message];
     assert!(reminders.batch(world.batch("reminders", 1, &bodies), None).await.batch_item_failures.is_empty());
     assert_eq!(world.items(Reminder::TABLE).await.len(), 1);

@@ -36,14 +36,18 @@ async fn an_event_of_an_unknown_type_goes_where_its_entry_says() {
     let world = World::new(&TABLES).await;
     let mut image = borrowed(&world).await.remove(0);
     image.insert("event_type".to_owned(), AttributeValue::S("BookDigitised".to_owned()));
-    for destinations in [
-        AttributeValue::L(vec![AttributeValue::S("fines".to_owned())]),
-        AttributeValue::Ss(vec!["fines".to_owned()]),
-    ] {
+    for destinations in
+        [AttributeValue::L(vec![AttributeValue::S("fines".to_owned())]), AttributeValue::Ss(vec!["fines".to_owned()])]
+    {
         image.insert("destinations".to_owned(), destinations);
         world.put(tables::EVENTS, &image).await;
-        assert!(relay(&world.belfry).batch(&records(std::slice::from_ref(&image))).await.batch_item_failures.is_empty());
-        assert_eq!(world.queued("fines").await.iter().map(|body| event_type(body)).collect::<Vec<_>>(), ["BookDigitised"]);
+        assert!(
+            relay(&world.belfry).batch(&records(std::slice::from_ref(&image))).await.batch_item_failures.is_empty()
+        );
+        assert_eq!(
+            world.queued("fines").await.iter().map(|body| event_type(body)).collect::<Vec<_>>(),
+            ["BookDigitised"]
+        );
         assert!(world.queued("reminders").await.is_empty());
         assert_eq!(world.column(tables::EVENTS, "status").await, ["PUBLISHED"]);
     }

@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use belfry_aws::aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use belfry_aws::item::text_of;
 use belfry_aws::{
-    AttributeValue, Belfry, Caller, Config, Destination, Event, Fingerprint, IdempotencyKey, Item, Metrics, Place, Request,
-    Table, Tables, envelope, tables,
+    AttributeValue, Belfry, Caller, Config, Destination, Event, Fingerprint, IdempotencyKey, Item, Metrics, Place,
+    Request, Table, Tables, envelope, tables,
 };
 use engine::{Engine, Ports};
 use serde_json::Value;
@@ -42,14 +42,20 @@ impl World {
             .region(Region::from_static("us-east-1"))
             .credentials_provider(credentials.clone())
             .endpoint_url(engine.dynamodb_url())
-            .http_client(belfry_aws::clients::https(belfry_aws::clients::Roots::Amazon, belfry_aws::clients::Pool::Kept))
+            .http_client(belfry_aws::clients::https(
+                belfry_aws::clients::Roots::Amazon,
+                belfry_aws::clients::Pool::Kept,
+            ))
             .retry_config(aws_sdk_dynamodb::config::retry::RetryConfig::disabled());
         let dynamodb = aws_sdk_dynamodb::Client::from_conf(dynamodb.build());
         let sqs = aws_sdk_sqs::Config::builder()
             .behavior_version(aws_sdk_sqs::config::BehaviorVersion::latest())
             .region(aws_sdk_sqs::config::Region::from_static("us-east-1"))
             .credentials_provider(credentials)
-            .http_client(belfry_aws::clients::https(belfry_aws::clients::Roots::Amazon, belfry_aws::clients::Pool::Kept))
+            .http_client(belfry_aws::clients::https(
+                belfry_aws::clients::Roots::Amazon,
+                belfry_aws::clients::Pool::Kept,
+            ))
             .endpoint_url(engine.sqs_url());
         let sqs = aws_sdk_sqs::Client::from_conf(sqs.build());
         let mut config = Config::new(Tables::prefixed("library-"));
@@ -83,7 +89,8 @@ impl World {
     /// One text attribute of every item of a table, sorted.
     pub async fn column(&self, table: Table, attribute: &str) -> Vec<String> {
         let items = self.items(table).await;
-        let mut column: Vec<String> = items.iter().filter_map(|item| text_of(item, attribute)).map(str::to_owned).collect();
+        let mut column: Vec<String> =
+            items.iter().filter_map(|item| text_of(item, attribute)).map(str::to_owned).collect();
         column.sort();
         column
     }

@@ -1,5 +1,6 @@
 //! What the items of each table hold, and whether they stand where that belongs.
 
+use belfry_core::{Entity, Stored};
 use domain::notification::Notification;
 use domain::{EventId, Time};
 
@@ -9,6 +10,8 @@ use crate::idempotency_keys::Record;
 use crate::item::{Item, Key, from_item};
 use crate::outbox::Entry;
 use crate::{Aggregate, EventNotifications, Events, Notifications};
+
+const MISPLACED: &str = "it does not stand where what it holds belongs";
 
 /// The moment that DynamoDB's TTL goes by.
 pub(super) fn expires_at(item: &Item) -> Option<Time> {
@@ -20,6 +23,13 @@ pub(super) fn aggregate<A: Aggregate>(table: &str, item: &Item) -> Result<A, Cor
     let aggregate: A = from_item(table, item.clone())?;
     let key = A::key(table, &aggregate.id());
     placed(table, &key, item).map(|()| aggregate)
+}
+
+pub(super) fn entity<E: Entity>(table: &str, item: &Item) -> Result<Stored<E>, Corrupt> {
+    let item = serde_dynamo::Item::from(item.clone()).into_inner();
+    let unreadable = |problem: String| Corrupt { table: table.to_owned(), problem };
+    let entity = Stored::<E>::from_item(item.clone()).map_err(|corrupt| unreadable(corrupt.problem))?;
+    if E::place(entity.id()).is_of(&item) { Ok(entity) } else { Err(Corrupt::new(table, &MISPLACED)) }
 }
 
 /// An entry that cannot be read is one too: what its status says of it still counts.
@@ -55,5 +65,5 @@ pub(super) fn notification(table: &str, item: &Item) -> Result<Notification, Cor
 }
 
 fn placed(table: &str, key: &Key, item: &Item) -> Result<(), Corrupt> {
-    if key.is_of(item) { Ok(()) } else { Err(Corrupt::new(table, &"it does not stand where what it holds belongs")) }
+    if key.is_of(item) { Ok(()) } else { Err(Corrupt::new(table, &MISPLACED)) }
 }

@@ -1,39 +1,35 @@
-//! From a request to a command, and from its end to an answer.
+//! Commands of the use cases that still run on the ledger.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::{Fingerprint, IdempotencyKey, Trace};
+use belfry_aws::{Executed, StoredResponse};
+use belfry_http::KeyedParts;
+use domain::Trace;
 use ledger::LedgerError;
-use ledger::command::{Answer, Command, Executed, Request};
+use ledger::command::{self, Answer, Command, Request};
 use runtime::metrics::Ended;
 use serde_json::Value;
 
+use super::error::ApiError;
+use super::identity::Caller;
 use crate::Api;
-use crate::caller::Caller;
-use crate::error::{ApiError, Code};
 
 /// What identifies a command before its body is read: the caller, the key, and where it was sent.
 #[derive(Debug)]
 pub struct Keyed {
     /// Who calls.
     pub caller: Caller,
-    /// Where in which trace the request is.
+    /// The trace that the request belongs to.
     pub trace: Trace,
-    key: IdempotencyKey,
-    method: String,
-    path: String,
+    parts: KeyedParts,
 }
 
 impl Keyed {
     /// The request, once its body is known.
     pub fn with_body(&self, json: &Value) -> Result<Request, ApiError> {
-        Ok(Request {
-            caller: self.caller.identity.clone(),
-            key: self.key.clone(),
-            fingerprint: Fingerprint::of_json(&self.method, &self.path, json)?,
-        })
+        let belfry_aws::Request { caller, key, fingerprint, .. } = self.parts.request(json)?;
+        Ok(Request { caller, key, fingerprint })
     }
 }
 
@@ -42,17 +38,17 @@ impl<S: Sync> FromRequestParts<S> for Keyed {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
-        let key = key(&parts.headers)?;
         let trace = parts.extensions.get::<Trace>().cloned().unwrap_or_else(Trace::begin);
-        Ok(Self { caller, trace, key, method: parts.method.to_string(), path: parts.uri.path().to_owned() })
+        Ok(Self { caller, trace, parts: KeyedParts::from_request_parts(parts, state).await? })
     }
 }
 
-fn key(headers: &HeaderMap) -> Result<IdempotencyKey, ApiError> {
-    let bad = |problem: &str| ApiError::field("Idempotency-Key", problem);
-    let key = headers.get("idempotency-key").ok_or_else(|| bad("the header is missing"))?;
-    let text = key.to_str().map_err(|_| bad("must be 1 to 255 visible ASCII characters"))?;
-    IdempotencyKey::parse(text).map_err(|error| bad(&error.to_string()))
+impl ApiError {
+    /// The answer as the ledger stores it.
+    pub fn into_answer(self) -> Result<Answer, serde_json::Error> {
+        let StoredResponse { status, body, .. } = self.stored();
+        Ok(Answer { status, body })
+    }
 }
 
 impl Api {
@@ -83,31 +79,27 @@ impl Api {
             }
         };
         let ended = match &execution.outcome {
-            Executed::Accepted(_) => Ended::Accepted,
-            Executed::Refused(_) => Ended::Refused,
-            Executed::Replayed(_) => Ended::Replayed,
-            Executed::KeyConflict => Ended::Conflicted,
+            command::Executed::Accepted(_) => Ended::Accepted,
+            command::Executed::Refused(_) => Ended::Refused,
+            command::Executed::Replayed(_) => Ended::Replayed,
+            command::Executed::KeyConflict => Ended::Conflicted,
         };
         self.metrics.command(name, ended, execution.races);
-        tracing::info!(command = name, ended = ended.as_str(), races = execution.races, "command");
+        tracing::info!(command = name, outcome = ended.as_str(), races = execution.races, "command finished");
         if ended == Ended::Accepted {
             after_commit.await;
         }
-        Ok(respond(execution.outcome))
+        Ok(belfry_http::Answer::from(executed(execution.outcome)).into_response())
     }
 }
 
-fn respond(executed: Executed) -> Response {
+fn executed(executed: command::Executed) -> Executed {
+    let stored = |Answer { status, body }| StoredResponse::stored(status, body);
     match executed {
-        Executed::Accepted(answer) | Executed::Refused(answer) => json(answer),
-        Executed::Replayed(answer) => ([("idempotency-replayed", "true")], json(answer)).into_response(),
-        Executed::KeyConflict => {
-            ApiError::new(Code::IdempotencyKeyConflict, "this key was used for another request").into_response()
+        command::Executed::Accepted(answer) | command::Executed::Refused(answer) => {
+            Executed::Accepted { response: stored(answer), output: (), events: Vec::new() }
         }
+        command::Executed::Replayed(answer) => Executed::Replayed(stored(answer)),
+        command::Executed::KeyConflict => Executed::KeyConflict,
     }
-}
-
-fn json(answer: Answer) -> Response {
-    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, [(header::CONTENT_TYPE, "application/json")], answer.body).into_response()
 }
