@@ -20,6 +20,7 @@ mod keys;
 mod live;
 mod live_news;
 mod local_routes;
+mod memory;
 mod model;
 mod orders;
 mod overview;

@@ -1,6 +1,6 @@
 //! The schemas of events, for anybody who writes a reader.
 
-use harness::Stack;
+use harness::{Stack, clients};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
@@ -12,7 +12,8 @@ async fn every_event_in_the_inbox_has_a_schema_that_anybody_can_read() {
     let inbox = stack.customer("u-1").await.get("/v1/inbox").await.json();
     let told = &inbox["notifications"][0];
     let event_type = told["event_type"].as_str().expect("an event type");
-    let response = reqwest::get(format!("{}/schemas/{event_type}", stack.url())).await.expect("an answer");
+    let response =
+        clients::http().get(format!("{}/schemas/{event_type}", stack.url())).send().await.expect("an answer");
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.headers()["content-type"], "application/schema+json");
     let schema: Value = response.json().await.expect("JSON");

@@ -13,18 +13,17 @@ use compare::Ids;
 use page::steps;
 use shell::Shell;
 
-const TOUR: &str = include_str!("../../../docs/tour.md");
+const TOUR: &str = include_str!("../../docs/tour.md");
 
 /// Pages that name tests, as `file.rs::name`.
-const NAMING_TESTS: [&str; 2] = [include_str!("../../../README.md"), include_str!("../../../docs/delivery.md")];
+const NAMING_TESTS: [&str; 2] = [include_str!("../../README.md"), include_str!("../../docs/delivery.md")];
 
 /// Runs a page; says where it is wrong.
-async fn walk(page: &str) -> Result<usize, String> {
-    let stack = Stack::start().await;
-    let (mut shell, mut ids) = (Shell::default(), Ids::default());
+async fn walk(stack: &Stack, page: &str) -> Result<usize, String> {
+    let (mut shell, mut ids) = (Shell::new(), Ids::default());
     let steps = steps(page);
     for step in &steps {
-        let printed = shell.run(&stack, &step.script).await;
+        let printed = shell.run(stack, &step.script).await;
         let compared = match &step.shown {
             Some(shown) => ids.agree(shown, &printed),
             None if printed.trim().is_empty() => Ok(()),
@@ -39,22 +38,24 @@ async fn walk(page: &str) -> Result<usize, String> {
 
 #[tokio::test]
 async fn every_command_of_the_tour_prints_what_the_page_shows() {
-    let steps = walk(TOUR).await.unwrap_or_else(|problem| panic!("{problem}"));
+    let stack = Stack::start().await;
+    let steps = walk(&stack, TOUR).await.unwrap_or_else(|problem| panic!("{problem}"));
     assert!(steps > 10, "the tour has only {steps} steps");
 }
 
 #[tokio::test]
 async fn a_page_that_is_not_true_is_found_out() {
+    let stack = Stack::start().await;
     let page = |shown: &str| format!("```sh\ncurl -s localhost:3000/local/idle\n```\n\n{shown}\n");
     let (json, text) =
         (|shown: &str| page(&format!("```json\n{shown}\n```")), |shown: &str| page(&format!("```text\n{shown}\n```")));
     for true_page in [json(r#"{"idle": true}"#), json(r#"{"…": "…"}"#), text(r#"{"idle":true}"#), text("…")] {
-        assert_eq!(walk(&true_page).await, Ok(1), "{true_page}");
+        assert_eq!(walk(&stack, &true_page).await, Ok(1), "{true_page}");
     }
     for false_page in
         [page(""), json(r#"{"idle": false}"#), json("{}"), json(r#"{"idle": true, "for": 1}"#), text("idle"), text("")]
     {
-        assert!(walk(&false_page).await.is_err(), "{false_page}");
+        assert!(walk(&stack, &false_page).await.is_err(), "{false_page}");
     }
 }
 

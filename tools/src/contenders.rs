@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use harness::lambda::{Program, binaries};
 use serde_json::{Value, json};
 
 use crate::breakage::Request;
-use harness::lambda::{Program, binaries};
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

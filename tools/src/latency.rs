@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
+use harness::{Caller, Stack};
 use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::timing::Times;
-use harness::{Caller, Stack};
 
 /// How many callers there are when nobody waits.
 const CALLERS: usize = 16;

@@ -5,7 +5,6 @@
 use std::ops::AddAssign;
 
 use clap::Args;
-
 use harness::meter::Units;
 
 /// What is billed for one use case, or for one function's part in it.

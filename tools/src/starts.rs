@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use harness::clients;
+use harness::lambda::{FUNCTIONS, Lambda, binaries};
 use local::{Host, Options};
 use serde_json::Value;
 
 use crate::timing::Times;
-use harness::lambda::{FUNCTIONS, Lambda, binaries};
 
 /// The starts of one binary.
 #[derive(Debug)]
@@ -30,7 +31,8 @@ pub async fn measure(
     is_chosen: impl Fn(&str) -> bool,
 ) -> Result<Vec<Starts>, Box<dyn std::error::Error>> {
     let host = Host::start(Options { port: 0, by_hand: true, ..Options::default() }).await?;
-    let environments = reqwest::get(format!("{}/local/environment", host.url())).await?.json::<Value>().await?;
+    let environments =
+        clients::http().get(format!("{}/local/environment", host.url())).send().await?.json::<Value>().await?;
     let environment = |function: &str| -> Result<BTreeMap<String, String>, serde_json::Error> {
         serde_json::from_value(environments[function].clone())
     };

@@ -9,9 +9,10 @@ use axum::response::Response;
 use belfry_http::{InPath, NoBody};
 use domain::dead_letter::{CannotHandle, DeadLetter, dead_send_id};
 use domain::routing::Queue;
-use domain::send::{ChannelSend, SendOrder};
+use domain::send::SendId;
 use domain::{Fresh, Trace};
 use ledger::command::{Answer, Begin, Command, Decision};
+use ledger::sends::Versioned;
 use ledger::{Corrupt, DeadLetters, Found, Key, LedgerError, Sends};
 use uuid::Uuid;
 
@@ -74,7 +75,7 @@ impl Api {
     async fn handle_dead_letter(
         &self,
         name: &'static str,
-        (id, order): (Uuid, Option<SendOrder>),
+        (id, order): (Uuid, Option<SendId>),
         keyed: &Keyed,
         body: NoBody,
         decide: impl Fn(&DeadLetter, &str, &Fresh) -> Result<DeadLetter, CannotHandle>,
@@ -93,12 +94,12 @@ impl Api {
     }
 
     /// The order that a dead letter keeps, if it is the one of a send. Whose it is never changes.
-    async fn order_of(&self, id: Uuid) -> Result<Option<SendOrder>, LedgerError> {
+    async fn order_of(&self, id: Uuid) -> Result<Option<SendId>, LedgerError> {
         let letter = self.dead_letters.get(&self.commands.ledger, &id).await?;
-        let order = letter.and_then(|letter| serde_json::from_str::<SendOrder>(&letter.body).ok());
+        let order = letter.and_then(|letter| serde_json::from_str::<SendId>(&letter.body).ok());
         // An order that died on another channel's queue is not its send's dead letter.
         let is_own =
-            |order: &SendOrder| dead_send_id(&Queue::Deliver(order.channel).consumer(), order.notification_id) == id;
+            |order: &SendId| dead_send_id(&Queue::Deliver(order.channel).consumer(), order.notification_id) == id;
         Ok(order.filter(is_own))
     }
 }
@@ -106,7 +107,7 @@ impl Api {
 struct HandleDeadLetter<'a, D> {
     id: Uuid,
     /// Of the send that comes to its end with the dead letter.
-    order: Option<SendOrder>,
+    order: Option<SendId>,
     by: &'a str,
     trace: &'a Trace,
     table: &'a DeadLetters,
@@ -118,7 +119,7 @@ impl<D> Command for HandleDeadLetter<'_, D>
 where
     D: Fn(&DeadLetter, &str, &Fresh) -> Result<DeadLetter, CannotHandle>,
 {
-    type Known = (Option<DeadLetter>, Option<ChannelSend>);
+    type Known = (Option<DeadLetter>, Option<Versioned>);
 
     fn begin(&self) -> Begin {
         Begin::Read
@@ -147,7 +148,7 @@ where
             }
             Ok(handled) => {
                 let mut writes = vec![self.table.put(&handled)?];
-                if let Some(ended) = send.as_ref().and_then(|send| send.discarded(fresh.now)) {
+                if let Some(ended) = send.as_ref().and_then(|send| Some(send.becomes(send.discarded(fresh.now)?))) {
                     writes.push(self.sends.put(&ended)?);
                 }
                 Ok(Decision::Commit {

@@ -136,7 +136,7 @@ impl From<&ChannelSend> for SendView {
             _ => None,
         };
         Self {
-            channel: send.order.channel,
+            channel: send.id.channel,
             status: send.state.as_str(),
             attempt_count: send.attempt_count,
             last_error: send.last_error.clone(),
@@ -209,7 +209,7 @@ impl Api {
             Sends::Shown => Some(self.sends.of_notifications(&self.commands.ledger, places).await?),
         };
         let sends_of = |row: &Notification| {
-            let of_row = |send: &&ChannelSend| send.order.notification_id == row.notification_id;
+            let of_row = |send: &&ChannelSend| send.id.notification_id == row.notification_id;
             sends.as_ref().map(|sends| sends.iter().filter(of_row).map(SendView::from).collect())
         };
         let view = |row: Notification, told| InInbox {

@@ -15,7 +15,7 @@ use domain::event::OutboxStatus;
 use futures_util::future::try_join3;
 use ledger::LedgerError;
 use ledger::outbox::{Entry, Shelf};
-use ledger::sends::Shelf as SendShelf;
+use ledger::sends::SendDuePartition;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -126,9 +126,9 @@ impl Api {
     async fn unsent(&self) -> Result<SendsOverview, LedgerError> {
         let count = async |shelf| self.sends.count_due(&self.commands.ledger, (shelf, None), MOST + 1).await;
         Ok(SendsOverview {
-            open: Counted::of(count(SendShelf::Open).await?),
-            stuck: Counted::of(count(SendShelf::Stuck).await?),
-            held: Counted::of(count(SendShelf::Held).await?),
+            open: Counted::of(count(SendDuePartition::Open).await?),
+            stuck: Counted::of(count(SendDuePartition::Stuck).await?),
+            held: Counted::of(count(SendDuePartition::Held).await?),
         })
     }
 

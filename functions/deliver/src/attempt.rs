@@ -1,55 +1,57 @@
-//! One attempt: every address of the recipient that does not have it yet, at the same time, through the channel's
-//! provider, and what came of all of them together.
+//! One attempt: to every address of the recipient that was not reached yet, at the same time, through the channel's
+//! provider; and the outcome of all of them together.
 
-use channels::{Address, NotSent, Outgoing, Provider, Receipt};
+use channels::{Address, Outgoing, Provider, Receipt, SendError as NotSent};
 use domain::Time;
 use domain::notification::EventNotification;
 use domain::recipient::{Channel, Recipient, Skip, address_hash};
-use domain::send::{AddressReceipt, ChannelSend, Ended};
+use domain::send::{AddressReceipt, AttemptOutcome, ChannelSend};
 use futures_util::future::join_all;
 
 use crate::render::render;
 use crate::{Deliver, Links};
 
-/// What came of an attempt.
+/// The result of an attempt.
 pub struct Attempted {
-    /// Of all addresses together.
-    pub ended: Ended,
-    /// Of those that have it now.
+    /// The outcome of all addresses together.
+    pub outcome: AttemptOutcome,
+    /// The receipts of the addresses that were reached.
     pub receipts: Vec<AddressReceipt>,
-    /// Those that the provider calls dead.
+    /// The addresses that the provider calls dead.
     pub dead: Vec<String>,
 }
 
-impl From<Ended> for Attempted {
-    fn from(ended: Ended) -> Self {
-        Self { ended, receipts: Vec::new(), dead: Vec::new() }
+impl From<AttemptOutcome> for Attempted {
+    fn from(outcome: AttemptOutcome) -> Self {
+        Self { outcome, receipts: Vec::new(), dead: Vec::new() }
     }
 }
 
 impl Deliver {
-    /// Tries once. What has changed since the fan-out counts: an address may be gone, a wish may have come.
+    /// Attempts a send once. Changes since the fan-out count: an address may be gone, or the recipient may have opted out.
     pub(crate) async fn attempt(
         &self,
         send: &ChannelSend,
         recipient: Option<&Recipient>,
-        told: Option<&EventNotification>,
+        notification: Option<&EventNotification>,
         links: &Links<'_>,
     ) -> Attempted {
-        let Some(recipient) = recipient else { return Ended::Skipped(Skip::NoAddress).into() };
+        let Some(recipient) = recipient else { return AttemptOutcome::Skipped(Skip::NoAddress).into() };
         if let Some(skip) = recipient.skip(&send.event_type, self.channel) {
-            // What some of the addresses have was sent.
-            let ended = if send.receipts.is_empty() { Ended::Skipped(skip) } else { Ended::Sent };
-            return ended.into();
+            // It was sent if an earlier attempt reached any address.
+            let is_sent = !send.receipts.is_empty();
+            return if is_sent { AttemptOutcome::Sent } else { AttemptOutcome::Skipped(skip) }.into();
         }
-        let Some(told) = told else { return Ended::Refused("its notification is gone".to_owned()).into() };
+        let Some(notification) = notification else {
+            return AttemptOutcome::Refused("its notification is gone".to_owned()).into();
+        };
         let links = match links.as_ref().map_err(|unavailable| unavailable.to_string()) {
             Ok(links) => links.as_ref(),
-            Err(reason) => return Ended::Unavailable(reason, None).into(),
+            Err(reason) => return AttemptOutcome::Unavailable(reason, None).into(),
         };
-        let message = match render(&self.texts, self.channel, told, recipient, links) {
+        let message = match render(&self.texts, self.channel, notification, recipient, links) {
             Ok(message) => message,
-            Err(problem) => return Ended::Refused(problem.to_string()).into(),
+            Err(problem) => return AttemptOutcome::Refused(problem.to_string()).into(),
         };
         let addresses = addresses(self.channel, recipient);
         let left = addresses.into_iter().filter(|(text, _)| !send.has_receipt(&address_hash(text)));
@@ -58,30 +60,30 @@ impl Deliver {
                 Outgoing { idempotency_key: send.idempotency_key(&address_hash(&text)), to, message: message.clone() };
             async move { (text, self.through_providers(&outgoing).await) }
         });
-        settled(join_all(tries).await, !send.receipts.is_empty(), Time::now())
+        combined(join_all(tries).await, !send.receipts.is_empty(), Time::now())
     }
 
-    /// The second provider is for what the first one has definitely refused.
-    async fn through_providers(&self, outgoing: &Outgoing) -> Result<Receipt, Tried> {
+    /// The second provider gets what the first one has definitely refused.
+    async fn through_providers(&self, outgoing: &Outgoing) -> Result<Receipt, NotReached> {
         match (self.providers.first.send(outgoing).await, &self.providers.second) {
             (Ok(receipt), _) => Ok(receipt),
             (Err(refused @ NotSent::Refused { .. }), Some(second)) => {
-                tracing::warn!(provider = self.providers.first.name(), reason = %refused, "the second provider is asked");
-                second.send(outgoing).await.map_err(|not_sent| Tried::new(second, not_sent))
+                tracing::warn!(provider = self.providers.first.name(), reason = %refused, "first provider refused; trying the second");
+                second.send(outgoing).await.map_err(|not_sent| NotReached::new(second, not_sent))
             }
-            (Err(not_sent), _) => Err(Tried::new(&self.providers.first, not_sent)),
+            (Err(not_sent), _) => Err(NotReached::new(&self.providers.first, not_sent)),
         }
     }
 }
 
-/// An address that does not have it.
-struct Tried {
+/// An address that was not reached.
+struct NotReached {
     not_sent: NotSent,
     provider: &'static str,
     knows_repetitions: bool,
 }
 
-impl Tried {
+impl NotReached {
     fn new(provider: &Provider, not_sent: NotSent) -> Self {
         Self { not_sent, provider: provider.name(), knows_repetitions: provider.takes_idempotency_key() }
     }
@@ -115,10 +117,11 @@ fn addresses(channel: Channel, recipient: &Recipient) -> Vec<(String, Address)> 
     }
 }
 
-/// What came of all addresses together. What nobody knows goes first: it must not look like a plain failure. Then
-/// whatever may pass, since those that have it are not asked again. Then one that has it is enough.
-fn settled(tried: Vec<(String, Result<Receipt, Tried>)>, some_have_it: bool, at: Time) -> Attempted {
-    let mut attempted = Attempted::from(Ended::Sent);
+/// The outcome of all addresses together. An unknown outcome goes first, because it must not look like a plain failure. Then
+/// a failure that a retry may help, because addresses that were reached are left out of it. Then one reached address is
+/// enough.
+fn combined(tried: Vec<(String, Result<Receipt, NotReached>)>, reached_before: bool, at: Time) -> Attempted {
+    let mut attempted = Attempted::from(AttemptOutcome::Sent);
     let (mut unknown, mut failed, mut away, mut refused) = (None, None, None, None);
     for (address, tried) in tried {
         let tried = match tried {
@@ -131,17 +134,17 @@ fn settled(tried: Vec<(String, Result<Receipt, Tried>)>, some_have_it: bool, at:
         };
         let reason = tried.reason();
         match tried.not_sent {
-            // The provider will recognise the second one.
-            NotSent::Unknown { .. } if tried.knows_repetitions => failed = Some(Ended::Failed(reason)),
-            NotSent::Unknown { .. } => unknown = Some(Ended::Unknown(reason)),
-            NotSent::Failed { .. } => failed = Some(Ended::Failed(reason)),
-            NotSent::Unavailable { retry_after, .. } => away = Some(Ended::Unavailable(reason, retry_after)),
-            NotSent::Refused { .. } => refused = Some(Ended::Refused(reason)),
+            // The provider recognises a repetition.
+            NotSent::Unknown { .. } if tried.knows_repetitions => failed = Some(AttemptOutcome::Failed(reason)),
+            NotSent::Unknown { .. } => unknown = Some(AttemptOutcome::Unknown(reason)),
+            NotSent::Failed { .. } => failed = Some(AttemptOutcome::Failed(reason)),
+            NotSent::Unavailable { retry_after, .. } => away = Some(AttemptOutcome::Unavailable(reason, retry_after)),
+            NotSent::Refused { .. } => refused = Some(AttemptOutcome::Refused(reason)),
             NotSent::AddressDead { .. } => attempted.dead.push(address),
         }
     }
-    let sent = (some_have_it || !attempted.receipts.is_empty()).then_some(Ended::Sent);
-    let dead = Ended::Skipped(Skip::Suppressed);
-    attempted.ended = unknown.or(failed).or(away).or(sent).or(refused).unwrap_or(dead);
+    let sent = (reached_before || !attempted.receipts.is_empty()).then_some(AttemptOutcome::Sent);
+    let dead = AttemptOutcome::Skipped(Skip::Suppressed);
+    attempted.outcome = unknown.or(failed).or(away).or(sent).or(refused).unwrap_or(dead);
     attempted
 }

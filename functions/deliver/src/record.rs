@@ -1,165 +1,182 @@
-//! Recording what came of an attempt: with a dead letter where the send is given up, with a message where it is tried
-//! again, and for as long as the claim lasts.
+//! Records the outcome of an attempt: with a dead letter if the send is given up, with a job for the next attempt if it is
+//! retried, and for as long as the claim lasts.
+//!
+//! One transaction; with a dead letter also one get.
 
 use std::time::Duration;
 
-use domain::Time;
+use belfry_aws::dead_letters::RecordDeadLetter;
+use belfry_aws::{Command, Commit, CommitOutcome, Context, DeadLetter, Error, Revision, Stored, Write};
 use domain::recipient::Recipient;
 use domain::send::{ChannelSend, SendState};
-use ledger::{Found, LedgerError, Outcome, Write};
-use messaging::order;
-use messaging::queues::Parcel;
+use store::recipients::{self, StoredRecipient};
+use store::{delivery_job, sends};
 use uuid::Uuid;
 
 use crate::attempt::Attempted;
-use crate::{Deliver, Now};
+use crate::{Deliver, SendOutcome};
 
-/// Before a lease ends by so little, no new attempt to record begins: the ledger's own patience is about as long.
-const LAST_RECORDING: Duration = Duration::from_secs(5);
+/// No new attempt to record starts this long before a lease ends: the kernel's own retries take about as long.
+const RECORDING_MARGIN: Duration = Duration::from_secs(5);
 
 /// The longest wait between two attempts to record.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 impl Deliver {
-    /// Records what came of an attempt and forgets the addresses that are dead, in one transaction: nobody can die between
-    /// the two. Where that cannot be had, the outcome goes first, and the addresses as well as they can be.
+    /// Records the outcome and removes dead addresses from the recipient in one transaction, so that a crash cannot
+    /// separate the two. If that fails, the outcome is recorded first and the addresses are removed best effort.
     pub(crate) async fn conclude(
         &self,
-        claimed: &ChannelSend,
+        claimed: &Stored<ChannelSend>,
         attempted: Attempted,
-        found: &Found,
-    ) -> Result<Now, LedgerError> {
-        let Attempted { ended, receipts, dead } = attempted;
-        let mut next = claimed.after(&ended, &self.terms, Time::now(), rand::random());
-        next.receipts.extend(receipts);
+        recipient: Option<&StoredRecipient>,
+    ) -> Result<SendOutcome, Error> {
+        let Attempted { outcome, receipts, dead } = attempted;
+        let now = self.belfry.now();
+        let mut after = claimed.after(&outcome, &self.policy, now, rand::random());
+        after.receipts.extend(receipts);
+        let next = claimed.becomes(after);
         if dead.is_empty() {
             return self.record_while_held(claimed, &next).await;
         }
-        let recipient = (claimed.order.audience, &claimed.order.user_id);
-        let without = |recipient: &Recipient| recipient.without_all(self.channel, &dead, Time::now());
-        let together = match self.recipients.amending(found, recipient, without) {
-            Ok(forgetting) => self.record_with(&next, forgetting).await,
-            Err(error) => Err(error),
+        let without_dead = |recipient: &Recipient| recipient.without_all(self.channel, &dead, now);
+        let amended = recipient.and_then(|before| Some((before, without_dead(before)?)));
+        let writes = amended.map_or(Ok(Vec::new()), |(before, after)| recipients::replace(before, &after, now));
+        let together = match writes {
+            Ok(writes) => self.record_with(&next, writes).await,
+            Err(unwritable) => Err(unwritable.into()),
         };
         match together {
-            Ok(Some(now)) => return Ok(now),
-            Ok(None) => tracing::info!("the recipient or the send has changed: the outcome first"),
-            Err(error) => tracing::warn!(%error, "dead addresses not forgotten with the outcome: the outcome first"),
+            Ok(Some(outcome)) => return Ok(outcome),
+            Ok(None) => tracing::info!("recipient or send has changed; recording the outcome first"),
+            Err(error) => tracing::warn!(%error, "could not remove dead addresses; recording the outcome first"),
         }
         let recorded = self.record_while_held(claimed, &next).await;
-        // The next send finds them dead again.
-        if let Err(error) = self.recipients.amend(&self.ledger, recipient, without).await {
-            tracing::warn!(%error, addresses = dead.len(), "dead addresses stay on the record");
+        // If this fails, the next send finds the addresses dead again.
+        let amended = recipients::amend(&self.belfry, claimed.id.audience, &claimed.id.user_id, without_dead).await;
+        if let Err(error) = amended {
+            tracing::warn!(%error, addresses = dead.len(), "could not remove dead addresses");
         }
         recorded
     }
 
-    /// The provider has answered, and nobody else knows what: it is recorded for as long as the claim lasts, and not
-    /// only for as long as the ledger is patient.
-    async fn record_while_held(&self, claimed: &ChannelSend, next: &ChannelSend) -> Result<Now, LedgerError> {
+    /// Only this worker knows what the provider answered, so it tries to record it until the claim ends, and not only for
+    /// as long as the kernel retries.
+    async fn record_while_held(
+        &self,
+        claimed: &Stored<ChannelSend>,
+        next: &Revision<ChannelSend>,
+    ) -> Result<SendOutcome, Error> {
         let (claim, until) = match claimed.state {
-            SendState::Processing { locked_by, lease_until } => (locked_by, lease_until.minus(LAST_RECORDING)),
-            _ => (Uuid::nil(), Time::now()),
+            SendState::Processing { locked_by, lease_until } => (locked_by, lease_until.minus(RECORDING_MARGIN)),
+            _ => (Uuid::nil(), self.belfry.now()),
         };
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            tries += 1;
+            attempts += 1;
             let recorded = match self.record(next).await {
-                Ok(None) => self.standing(claim, next).await,
+                Ok(None) => self.recorded_before(claim, next).await,
                 recorded => recorded,
             };
-            let contended = match recorded {
-                Ok(Some(now)) => return Ok(now),
+            let status = next.state.as_str();
+            let error = match recorded {
+                Ok(Some(outcome)) => return Ok(outcome),
                 // Something else in the transaction has changed.
-                Ok(None) => LedgerError::Contended { attempts: tries },
-                Err(passing @ (LedgerError::Unavailable { .. } | LedgerError::Contended { .. })) => passing,
+                Ok(None) => Error::Contended { attempts },
+                Err(transient @ (Error::Unavailable { .. } | Error::Contended { .. })) => transient,
                 Err(error) => return Err(error),
             };
-            if Time::now() >= until {
-                tracing::error!(outcome = next.state.as_str(), "the outcome could not be recorded");
-                return Err(contended);
+            if self.belfry.now() >= until {
+                tracing::error!(status, %error, "could not record the outcome before the lease ends");
+                return Err(error);
             }
-            tracing::warn!(outcome = next.state.as_str(), error = %contended, "not recorded yet, trying again");
-            tokio::time::sleep(self.terms.backoff.after(tries, rand::random()).min(LONGEST_PAUSE)).await;
+            tracing::warn!(status, %error, "outcome not recorded; will retry");
+            tokio::time::sleep(self.policy.backoff.after(attempts, rand::random()).min(MAX_PAUSE)).await;
         }
     }
 
-    /// What to make of an outcome that was not stored: it was before, and the answer lost; or the lease had ended, and
-    /// whoever has it now decides. `None` where the claim still holds.
-    async fn standing(&self, claim: Uuid, next: &ChannelSend) -> Result<Option<Now>, LedgerError> {
-        let standing = self.sends.get(&self.ledger, &next.order).await?;
-        if standing.as_ref() == Some(next) {
-            return Ok(Some(self.ended(next).await));
+    /// Why an outcome was not stored: it had been before, and the response was lost; or the lease had ended, and another
+    /// worker decides. `None` if the claim still holds.
+    async fn recorded_before(&self, claim: Uuid, next: &Revision<ChannelSend>) -> Result<Option<SendOutcome>, Error> {
+        let stored = self.belfry.get::<ChannelSend>(&next.id).await?;
+        if stored.as_ref().is_some_and(|stored| stored.version() == next.version() && **stored == **next) {
+            return Ok(Some(self.recorded(next).await));
         }
-        if standing.is_some_and(|standing| standing.is_held_by(claim)) {
+        if stored.is_some_and(|stored| stored.is_held_by(claim)) {
             return Ok(None);
         }
-        tracing::warn!(outcome = next.state.as_str(), "lease ended before the outcome was recorded");
-        Ok(Some(Now::Lost))
+        tracing::warn!(status = next.state.as_str(), "lease ended before the outcome was recorded");
+        Ok(Some(SendOutcome::Lost))
     }
 
-    /// Stores what became of a send, with a dead letter where it was given up; `None` where it was not ours to store.
-    pub(crate) async fn record(&self, next: &ChannelSend) -> Result<Option<Now>, LedgerError> {
+    /// Stores a send, with a dead letter if it is given up. `None` if it has changed since it was read.
+    pub(crate) async fn record(&self, next: &Revision<ChannelSend>) -> Result<Option<SendOutcome>, Error> {
         self.record_with(next, Vec::new()).await
     }
 
-    /// The same, with what else comes of it.
-    async fn record_with(&self, next: &ChannelSend, mut writes: Vec<Write>) -> Result<Option<Now>, LedgerError> {
-        writes.push(self.sends.put(next)?);
-        if next.state.is_given_up() {
-            let reason = next.last_error.clone().unwrap_or_default();
-            let reason = match next.state {
-                SendState::Uncertain { .. } => format!("UNCERTAIN, held for an operator: {reason}"),
-                _ => format!("FAILED after {} attempts: {reason}", next.attempt_count),
-            };
-            let given_up = order::given_up(next, reason)?;
-            let standing = self.dead_letters.get(&self.ledger, &given_up.dead_letter_id()).await?;
-            if let Some(letter) = given_up.decide(standing.as_ref(), Time::now()) {
-                writes.push(self.dead_letters.put(&letter)?);
-            }
-        }
-        match self.ledger.commit(&writes).await? {
-            Outcome::Committed => Ok(Some(self.ended(next).await)),
-            Outcome::Raced(_) => Ok(None),
+    async fn record_with(
+        &self,
+        next: &Revision<ChannelSend>,
+        writes: Vec<Write>,
+    ) -> Result<Option<SendOutcome>, Error> {
+        let ctx = Context::begin().at(self.belfry.now());
+        let commit = if next.state.is_given_up() { self.dead_letter(next, &ctx).await? } else { ctx.commit() };
+        let commit = sends::put(commit, next, self.retention).each(writes, Commit::write);
+        match self.belfry.commit(&ctx, commit).await? {
+            CommitOutcome::Committed { .. } => Ok(Some(self.recorded(next).await)),
+            CommitOutcome::Raced(_) => Ok(None),
         }
     }
 
-    /// Says what became of a send, and sends for it again when its time comes.
-    async fn ended(&self, next: &ChannelSend) -> Now {
+    async fn dead_letter(&self, send: &ChannelSend, ctx: &Context) -> Result<Commit<()>, Error> {
+        let error = send.last_error.clone().unwrap_or_default();
+        let reason = match send.state {
+            SendState::Uncertain { .. } => format!("UNCERTAIN, held for an operator: {error}"),
+            _ => format!("FAILED after {} attempts: {error}", send.attempt_count),
+        };
+        let record = RecordDeadLetter(delivery_job::given_up(send, reason));
+        let stored = self.belfry.get::<DeadLetter>(record.0.dead_letter_id()).await?;
+        match record.decide(stored, ctx) {
+            Ok(commit) => Ok(commit.split().0),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Logs the outcome, and enqueues the next attempt.
+    async fn recorded(&self, next: &ChannelSend) -> SendOutcome {
         let (attempts, reason) = (next.attempt_count, next.last_error.as_deref());
         match next.state {
             SendState::Sent { .. } => {
                 tracing::info!(attempts, "sent");
-                Now::Sent
+                SendOutcome::Sent
             }
             SendState::Skipped { .. } => {
                 tracing::info!(reason, "skipped");
-                Now::Skipped
+                SendOutcome::Skipped
             }
             SendState::Failed { .. } => {
-                tracing::error!(attempts, reason, "failed: a dead letter");
-                Now::Failed
+                tracing::error!(attempts, reason, "send failed; moved to dead letters");
+                SendOutcome::Failed
             }
             SendState::Uncertain { next_retry_at: None } => {
-                tracing::error!(attempts, reason, "uncertain, held for an operator: a dead letter");
-                Now::Held
+                tracing::error!(attempts, reason, "send uncertain; held for an operator as a dead letter");
+                SendOutcome::Held
             }
             SendState::Pending { next_retry_at } | SendState::Uncertain { next_retry_at } => {
                 let at = next_retry_at.unwrap_or(next.due_at);
-                tracing::warn!(attempts, reason, status = next.state.as_str(), next_retry_at = %at, "not sent yet");
-                self.send_for(next, at.since(Time::now())).await;
-                Now::Retried
+                tracing::warn!(attempts, reason, status = next.state.as_str(), retry_at = %at, "not sent; will retry");
+                self.enqueue(next, at.since(self.belfry.now())).await;
+                SendOutcome::Retried
             }
-            SendState::Processing { .. } => Now::Lost,
+            SendState::Processing { .. } => SendOutcome::Lost,
         }
     }
 
-    /// A new message for the next attempt. Where that fails, or the wait is longer than a queue's, the sweeper sends
-    /// for it.
-    async fn send_for(&self, send: &ChannelSend, wait: Duration) {
-        for sent in self.queues.send(&[Parcel::send(send, wait)]).await {
+    /// Enqueues the next attempt. If that fails, or the wait is longer than a queue's, the sweeper enqueues it.
+    async fn enqueue(&self, send: &ChannelSend, wait: Duration) {
+        for sent in self.belfry.send(&[delivery_job::message(send, wait)]).await {
             if let Err(error) = sent {
-                tracing::warn!(reason = %error, "no message for the next attempt: the sweeper's");
+                tracing::warn!(reason = %error, "retry not enqueued; the sweeper will enqueue it");
             }
         }
     }

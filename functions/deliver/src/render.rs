@@ -1,4 +1,4 @@
-//! What is said: an event notification, rendered for one recipient and one channel.
+//! Renders an event notification for one recipient and one channel.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use runtime::secrets::{self, Unavailable};
 use runtime::{BadSetting, Secret, Settings};
 use texts::{Mail, Reader, RenderError, Texts};
 
-/// Where links to unsubscribe with lead, and the secret that they are signed with.
+/// The base URL of unsubscribe links, and the secret that signs them.
 pub struct UnsubscribeLinks {
     base: Url,
     secret: Secret<UnsubscribeKey>,
 }
 
-/// Signs links.
+/// Signs unsubscribe links.
 pub struct SignedLinks<'a> {
     base: &'a Url,
     key: Arc<UnsubscribeKey>,
@@ -52,12 +52,13 @@ impl SignedLinks<'_> {
 pub fn render(
     texts: &Texts,
     channel: Channel,
-    told: &EventNotification,
+    notification: &EventNotification,
     recipient: &Recipient,
     links: Option<&SignedLinks<'_>>,
 ) -> Result<Message, RenderError> {
     let reader = Reader::from(&recipient.details);
-    let (event_type, audience, properties) = (told.event_type.as_str(), told.audience, &told.properties);
+    let (event_type, audience, properties) =
+        (notification.event_type.as_str(), notification.audience, &notification.properties);
     let plain = |title: String, body: String| Message { title, body, html: None, list_unsubscribe: None };
     Ok(match channel {
         Channel::Email => {

@@ -1,33 +1,31 @@
-//! Tells those who listen right now: right after the commit of a chunk, its recipients' live sockets.
+//! Pushes a notification to the connected clients of its recipients, after the commit of their chunk.
 //!
-//! One query for each recipient, ten at once, and one call for each of their sockets. Best effort, at most once: what a
-//! socket misses, the inbox has.
+//! One query per recipient, ten at a time, and one call per connection. Best effort and at most once: a client that misses
+//! it finds it in the inbox.
 
 use std::time::Duration;
 
 use domain::live::{Message, News};
 use domain::notification::{NotificationView, Reading};
 use domain::recipient::{Channel, Recipient};
-use domain::{Audience, UserId};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use domain::{Audience, Timestamp, UserId};
 use sockets::Sockets;
 use tokio::time::Instant;
 
-use crate::told::Told;
+use crate::group_notification::GroupNotification;
 
-/// What all chunks of one message may spend on sockets. Without an end, an API Gateway that is slow would keep a large
-/// audience from being told within the function's timeout.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long all chunks of one message may push. Without a limit, a slow API Gateway would keep a large audience from being
+/// notified within the function's timeout.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// The sockets, for one message.
+/// The pushes of one message.
 #[derive(Debug)]
-pub struct Live {
+pub struct LivePush {
     sockets: Sockets,
     left: Duration,
 }
 
-/// Somebody who may have a socket open, and how they read.
+/// A recipient who may be connected, and how they read.
 #[derive(Debug, Clone)]
 pub struct Listener {
     user_id: UserId,
@@ -35,7 +33,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// A recipient, unless they do not want to hear of this event type live.
+    /// A recipient, unless they opted out of live notifications of this event type.
     pub fn new(user_id: &UserId, recipient: Option<&Recipient>, event_type: &str) -> Option<Self> {
         let details = recipient.map(|recipient| &recipient.details);
         if details.is_some_and(|details| !details.wants(event_type, Channel::Websocket)) {
@@ -45,40 +43,46 @@ impl Listener {
     }
 }
 
-impl Live {
-    /// Nothing is spent yet.
+impl LivePush {
+    /// Starts with the whole time limit.
     pub fn new(sockets: &Sockets) -> Self {
-        Self { sockets: sockets.clone(), left: PATIENCE }
+        Self { sockets: sockets.clone(), left: TIME_LIMIT }
     }
 
-    /// Tells the recipients of a chunk that is committed.
-    pub async fn push(&mut self, told: &Told, listeners: &[Listener]) {
-        self.push_all(messages(told, listeners)).await;
+    /// Pushes to the recipients of a committed chunk.
+    pub async fn push(&mut self, notification: &GroupNotification, listeners: &[Listener]) {
+        self.push_all(messages(notification, listeners)).await;
     }
 
-    /// The same as something to do after a commit.
-    pub fn after_commit(mut self, told: &Told, listeners: &[Listener]) -> BoxFuture<'static, ()> {
-        let messages = messages(told, listeners);
-        async move { self.push_all(messages).await }.boxed()
+    /// Pushes to the recipients of a chunk, once it is committed.
+    pub fn after_commit(
+        mut self,
+        notification: &GroupNotification,
+        listeners: &[Listener],
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let messages = messages(notification, listeners);
+        async move { self.push_all(messages).await }
     }
 
     async fn push_all(&mut self, messages: Vec<(Audience, UserId, Message)>) {
         if self.left.is_zero() {
             return;
         }
-        let began = Instant::now();
+        let started = Instant::now();
         self.sockets.push_all(messages).await;
-        self.left = self.left.saturating_sub(began.elapsed());
+        self.left = self.left.saturating_sub(started.elapsed());
         if self.left.is_zero() {
-            tracing::warn!("sockets are slow: nobody else is told live of this event");
+            tracing::warn!("live pushes take too long; the other recipients of this event get none");
         }
     }
 }
 
-fn messages(told: &Told, listeners: &[Listener]) -> Vec<(Audience, UserId, Message)> {
+fn messages(notification: &GroupNotification, listeners: &[Listener]) -> Vec<(Audience, UserId, Message)> {
+    let (shared, now) = (&notification.shared, Timestamp::now());
     let message = |listener: &Listener| {
-        let notification = NotificationView::new(told.to(&listener.user_id), told.shared.clone(), &listener.reading);
-        (told.shared.audience, listener.user_id.clone(), Message { news: News::Notification, notification })
+        let own = notification.of(&listener.user_id, now);
+        let notification = NotificationView::new(own, shared.clone(), &listener.reading);
+        (shared.audience, listener.user_id.clone(), Message { news: News::Notification, notification })
     };
     listeners.iter().map(message).collect()
 }

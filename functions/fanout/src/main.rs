@@ -1,19 +1,5 @@
 //! The Lambda behind the audience queues.
 
-use fanout::Fanout;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    let settings = runtime::Settings::from_env();
-    runtime::log_as_json(&settings, "info", std::io::stdout)?;
-    let aws = runtime::aws(&settings)?;
-    let ledger = ledger::Ledger::new(runtime::dynamodb(&aws));
-    let sqs = aws_sdk_sqs::Client::new(&aws);
-    let fanout = Fanout::new(&settings, ledger, sqs, runtime::Metrics::to_stdout(&settings)?, &aws)?;
-    let fanout = &fanout;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<_>| async move {
-        Ok::<_, Error>(fanout.handle(event.payload).await)
-    }))
-    .await
+fn main() -> Result<(), belfry_aws::lambda::Error> {
+    belfry_aws::lambda::run(fanout::function)
 }

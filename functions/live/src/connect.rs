@@ -1,38 +1,38 @@
-//! `$connect`: a ticket opens one socket.
+//! `$connect`: a ticket opens one connection.
 //!
-//! Reads whose ticket it is, then uses it up and stores the socket in one transaction: of any number that come with the
-//! same ticket, one opens. Two round trips, six write units. Why a ticket is no good is not told: unknown, used and run out
-//! look alike.
+//! Reads the holder of the ticket, then uses the ticket up and stores the connection in one transaction: of any number of
+//! requests with the same ticket, one opens. Two round trips, six write units. The response does not say why a ticket is
+//! refused: unknown, used and expired tickets look alike.
 
-use domain::Time;
+use belfry_aws::{CommitOutcome, Context, Error};
 use domain::live::Ticket;
-use ledger::live_tickets::Holder;
-use ledger::{LedgerError, Outcome};
+use store::live_tickets::TicketHolder;
+use store::{connections, live_tickets};
 
-use crate::{Answer, Live};
+use crate::{Live, SocketResponse};
 
 impl Live {
-    pub(crate) async fn connect(&self, connection_id: &str, ticket: Option<&str>) -> Result<Answer, LedgerError> {
+    pub(crate) async fn connect(&self, connection_id: &str, ticket: Option<&str>) -> Result<SocketResponse, Error> {
         let Some(ticket) = ticket.and_then(|text| Ticket::parse(text).ok()) else { return Ok(refused("no ticket")) };
-        let now = Time::now();
-        let Some(Holder { user_type, user_id }) = self.tickets.holder(&self.ledger, &ticket, now).await? else {
-            return Ok(refused("no such ticket"));
+        let now = self.belfry.now();
+        let Some(TicketHolder { user_type, user_id }) = live_tickets::holder(&self.belfry, &ticket, now).await? else {
+            return Ok(refused("unknown or expired ticket"));
         };
-        let mut writes = vec![self.tickets.consume(&ticket, now)?];
-        writes.extend(self.connections.open(user_type, &user_id, connection_id, now)?);
-        match self.ledger.commit(&writes).await? {
-            Outcome::Committed => {}
-            // API Gateway gives no id twice: the socket is there because an earlier attempt, whose answer was lost,
-            // stored it.
-            Outcome::Raced(raced) if raced.lost(&self.connections.key_of(user_type, &user_id, connection_id)) => {}
-            Outcome::Raced(_) => return Ok(refused("the ticket was used meanwhile")),
+        let ctx = Context::begin().at(now);
+        let [connection, owner] = connections::open(user_type, &user_id, connection_id, now)?;
+        let commit = ctx.commit().write(live_tickets::consume(&ticket, now)).write(connection).write(owner);
+        match self.belfry.commit(&ctx, commit).await? {
+            CommitOutcome::Committed { .. } => {}
+            // API Gateway never reuses an id: an earlier attempt, whose response was lost, stored the connection.
+            CommitOutcome::Raced(raced) if raced.lost(&connections::place(user_type, &user_id, connection_id)) => {}
+            CommitOutcome::Raced(_) => return Ok(refused("ticket already used")),
         }
-        tracing::info!(connection_id, user_type = user_type.as_str(), user_id = user_id.as_str(), "socket opened");
-        Ok(Answer::OK)
+        tracing::info!(connection_id, user_type = user_type.as_str(), user_id = user_id.as_str(), "connection opened");
+        Ok(SocketResponse::OK)
     }
 }
 
-fn refused(reason: &str) -> Answer {
-    tracing::info!(reason, "socket refused");
-    Answer::UNAUTHENTICATED
+fn refused(reason: &str) -> SocketResponse {
+    tracing::info!(reason, "connection refused");
+    SocketResponse::UNAUTHENTICATED
 }

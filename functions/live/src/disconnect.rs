@@ -1,16 +1,17 @@
-//! `$disconnect`: a socket is closed, and forgotten.
+//! `$disconnect`: deletes a closed connection.
 //!
-//! Two round trips, four write units. API Gateway does not promise to call this: what it leaves out is forgotten when a
-//! message does not get through, or when it expires.
+//! Two round trips, four write units. API Gateway does not promise to call this. Other connections are deleted when a push
+//! finds them gone, or when they expire.
 
-use ledger::LedgerError;
+use belfry_aws::Error;
+use store::connections;
 
-use crate::{Answer, Live};
+use crate::{Live, SocketResponse};
 
 impl Live {
-    pub(crate) async fn disconnect(&self, connection_id: &str) -> Result<Answer, LedgerError> {
-        self.connections.forget_by_id(&self.ledger, connection_id).await?;
-        tracing::info!(connection_id, "socket closed");
-        Ok(Answer::OK)
+    pub(crate) async fn disconnect(&self, connection_id: &str) -> Result<SocketResponse, Error> {
+        connections::delete_by_id(&self.belfry, connection_id).await?;
+        tracing::info!(connection_id, "connection closed");
+        Ok(SocketResponse::OK)
     }
 }

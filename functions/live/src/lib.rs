@@ -1,83 +1,99 @@
-//! The live sockets: who opens one, and who has gone.
+//! Live connections: opens them and deletes closed ones.
 //!
-//! API Gateway holds the sockets and calls this function when one opens (`$connect`) or closes (`$disconnect`). A socket opens
-//! only if this answers 2xx. Clients only listen: there is no route for what they send. What is sent through a socket comes
-//! from elsewhere: `shared/sockets`.
+//! API Gateway holds the connections and calls this function when one opens (`$connect`) or closes (`$disconnect`). A
+//! connection opens only if the response is 2xx. Clients only listen: there is no route for messages from them. Messages to
+//! them are sent by `shared/sockets`.
 
 mod connect;
 mod disconnect;
 
-use aws_lambda_events::apigw::ApiGatewayWebsocketProxyRequest;
-use ledger::{Connections, Ledger, LedgerError, LiveTickets};
-use runtime::{BadSetting, Settings};
-use serde::Serialize;
+use std::convert::Infallible;
+use std::task::{Context, Poll};
 
-/// The function, with what it needs for every event.
-#[derive(Debug)]
+use belfry_aws::aws_lambda_events::apigw::ApiGatewayWebsocketProxyRequest;
+use belfry_aws::lambda::Start;
+use belfry_aws::lambda_runtime::LambdaEvent;
+use belfry_aws::{Belfry, Error};
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use store::{connections, live_tickets};
+use tower::Service;
+
+/// The function.
+#[derive(Debug, Clone)]
 pub struct Live {
-    ledger: Ledger,
-    tickets: LiveTickets,
-    connections: Connections,
+    belfry: Belfry,
 }
 
-/// What API Gateway is told.
+/// The response to API Gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Answer {
-    /// 2xx lets the socket open.
+pub struct SocketResponse {
+    /// 2xx lets the connection open.
     #[serde(rename = "statusCode")]
     pub status_code: u16,
 }
 
-impl Answer {
+impl SocketResponse {
     const OK: Self = Self { status_code: 200 };
     const BAD_REQUEST: Self = Self { status_code: 400 };
     const UNAUTHENTICATED: Self = Self { status_code: 401 };
     const UNAVAILABLE: Self = Self { status_code: 503 };
 }
 
-/// What happened to a socket.
+/// What API Gateway reports of a connection.
 #[derive(Debug, PartialEq, Eq)]
-enum Happened<'a> {
-    /// Somebody wants to open it, with this ticket.
+enum SocketEvent<'a> {
+    /// A client wants to open it with this ticket.
     Opening { connection_id: &'a str, ticket: Option<&'a str> },
     /// It is closed.
     Closed { connection_id: &'a str },
-    /// The event is none of these two.
-    Nonsense,
+    /// Another route, or no connection.
+    Unknown,
+}
+
+/// Reads the tables' names.
+pub fn function(start: &mut Start) -> Live {
+    Live { belfry: store::belfry(start, [live_tickets::TABLE, connections::TABLE]) }
 }
 
 impl Live {
-    /// Reads the tables' names.
-    pub fn new(settings: &Settings, ledger: Ledger) -> Result<Self, BadSetting> {
-        Ok(Self {
-            ledger,
-            tickets: LiveTickets::new(settings.text("BELFRY_LIVE_TICKETS_TABLE")?),
-            connections: Connections::new(settings.text("BELFRY_CONNECTIONS_TABLE")?),
-        })
-    }
-
-    /// One event of a socket.
-    pub async fn handle(&self, event: ApiGatewayWebsocketProxyRequest) -> Answer {
-        let answered = match happened(&event) {
-            Happened::Opening { connection_id, ticket } => self.connect(connection_id, ticket).await,
-            Happened::Closed { connection_id } => self.disconnect(connection_id).await,
-            Happened::Nonsense => Ok(Answer::BAD_REQUEST),
+    /// Handles one event of a connection.
+    pub async fn handle(&self, event: &ApiGatewayWebsocketProxyRequest) -> SocketResponse {
+        let response = match read(event) {
+            SocketEvent::Opening { connection_id, ticket } => self.connect(connection_id, ticket).await,
+            SocketEvent::Closed { connection_id } => self.disconnect(connection_id).await,
+            SocketEvent::Unknown => Ok(SocketResponse::BAD_REQUEST),
         };
-        answered.unwrap_or_else(|error: LedgerError| {
-            tracing::error!(reason = %error, route = event.request_context.route_key, "live socket");
-            Answer::UNAVAILABLE
+        response.unwrap_or_else(|error: Error| {
+            tracing::error!(%error, route = event.request_context.route_key, "connection event failed");
+            SocketResponse::UNAVAILABLE
         })
     }
 }
 
-fn happened(event: &ApiGatewayWebsocketProxyRequest) -> Happened<'_> {
+impl Service<LambdaEvent<ApiGatewayWebsocketProxyRequest>> for Live {
+    type Response = SocketResponse;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<SocketResponse, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, event: LambdaEvent<ApiGatewayWebsocketProxyRequest>) -> Self::Future {
+        let live = self.clone();
+        Box::pin(async move { Ok(live.handle(&event.payload).await) })
+    }
+}
+
+fn read(event: &ApiGatewayWebsocketProxyRequest) -> SocketEvent<'_> {
     let context = &event.request_context;
     match (context.route_key.as_deref(), context.connection_id.as_deref()) {
         (Some("$connect"), Some(connection_id)) => {
-            Happened::Opening { connection_id, ticket: event.query_string_parameters.first("ticket") }
+            SocketEvent::Opening { connection_id, ticket: event.query_string_parameters.first("ticket") }
         }
-        (Some("$disconnect"), Some(connection_id)) => Happened::Closed { connection_id },
-        _ => Happened::Nonsense,
+        (Some("$disconnect"), Some(connection_id)) => SocketEvent::Closed { connection_id },
+        _ => SocketEvent::Unknown,
     }
 }
 
@@ -103,25 +119,25 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_opens_with_the_ticket_of_its_query() {
+    fn a_connection_opens_with_the_ticket_of_its_query() {
         let connection_id = "L0SM9cOFvHcCIhw=";
         let with = event("$connect", &json!({"ticket": "t"}));
-        assert_eq!(happened(&with), Happened::Opening { connection_id, ticket: Some("t") });
+        assert_eq!(read(&with), SocketEvent::Opening { connection_id, ticket: Some("t") });
         let without = event("$connect", &Value::Null);
-        assert_eq!(happened(&without), Happened::Opening { connection_id, ticket: None });
+        assert_eq!(read(&without), SocketEvent::Opening { connection_id, ticket: None });
     }
 
     #[test]
-    fn a_socket_closes_by_its_id() {
+    fn a_connection_closes_by_its_id() {
         let closed = event("$disconnect", &Value::Null);
-        assert_eq!(happened(&closed), Happened::Closed { connection_id: "L0SM9cOFvHcCIhw=" });
+        assert_eq!(read(&closed), SocketEvent::Closed { connection_id: "L0SM9cOFvHcCIhw=" });
     }
 
     #[test]
-    fn an_event_without_a_socket_or_on_another_route_is_nonsense() {
-        assert_eq!(happened(&event("$default", &Value::Null)), Happened::Nonsense);
+    fn an_event_without_a_connection_or_on_another_route_is_refused() {
+        assert_eq!(read(&event("$default", &Value::Null)), SocketEvent::Unknown);
         let mut event = event("$connect", &Value::Null);
         event.request_context.connection_id = None;
-        assert_eq!(happened(&event), Happened::Nonsense);
+        assert_eq!(read(&event), SocketEvent::Unknown);
     }
 }

@@ -10,47 +10,42 @@ use belfry_aws::aws_lambda_events::dynamodb::{Event as StreamEvent, EventRecord}
 use belfry_aws::aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use belfry_aws::lambda::Start;
 use belfry_aws::metrics::Relayed;
-use belfry_aws::{Belfry, OutboundMessage, SendError, Table};
+use belfry_aws::{Belfry, SendError};
 use domain::recipient::Channel;
 use domain::routing::Queue;
 use domain::send::ChannelSend;
-use ledger::Sends;
-use messaging::order;
-
-/// The table of sends.
-const SENDS: Table = Table::new("sends", "event_part").range("send");
+use store::{delivery_job, sends};
 
 /// The relay of sends.
 #[derive(Debug, Clone)]
 pub struct SendsRelay {
     belfry: Belfry,
-    sends: Sends,
 }
 
 impl SendsRelay {
     pub fn new(start: &mut Start, belfry: &Belfry) -> Self {
-        belfry.config().require_tables(&mut start.settings, [SENDS]);
+        belfry.config().require_tables(&mut start.settings, [sends::TABLE]);
         let queues = Channel::SENT.map(|channel| Queue::Deliver(channel).name());
         belfry.config().require_queues(&mut start.settings, queues);
-        Self { belfry: belfry.clone(), sends: Sends::new(start.settings.text("BELFRY_SENDS_TABLE"), None) }
+        Self { belfry: belfry.clone() }
     }
 
     /// Whether a batch comes from the stream of the sends table.
     pub fn is_source_of(&self, batch: &StreamEvent) -> bool {
         let arn = batch.records.first().and_then(|record| record.event_source_arn.as_deref());
         let table = arn.and_then(|arn| arn.split('/').nth(1));
-        table.is_some_and(|table| self.belfry.config().tables.name(SENDS).is_ok_and(|name| name == table))
+        table.is_some_and(|table| self.belfry.config().tables.name(sends::TABLE).is_ok_and(|name| name == table))
     }
 
     pub async fn relay(&self, records: &[EventRecord]) -> DynamoDbEventResponse {
         let read = |record: &EventRecord| {
-            let send = self.sends.parse(record.change.new_image.clone());
+            let send = sends::parse(record.change.new_image.clone().into_inner());
             send.inspect_err(|problem| tracing::error!(record_id = record.event_id, %problem, "send cannot be read"))
                 .ok()
         };
         let sends: Vec<(&EventRecord, ChannelSend)> =
             records.iter().filter_map(|record| Some((record, read(record)?))).collect();
-        let messages: Vec<_> = sends.iter().map(|(_, send)| message(send)).collect();
+        let messages: Vec<_> = sends.iter().map(|(_, send)| delivery_job::message(send, Duration::ZERO)).collect();
         let mut response = DynamoDbEventResponse::default();
         let mut relayed = Relayed::default();
         for ((record, send), sent) in sends.iter().zip(self.belfry.send(&messages).await) {
@@ -58,7 +53,7 @@ impl SendsRelay {
                 Ok(()) => relayed.published += 1,
                 Err(error @ SendError::Refused(_)) => {
                     relayed.unpublished += 1;
-                    let notification_id = send.order.notification_id;
+                    let notification_id = send.id.notification_id;
                     tracing::error!(%notification_id, reason = %error, "queue refused a delivery job");
                 }
                 Err(error @ SendError::Unavailable(_)) => {
@@ -75,16 +70,5 @@ impl SendsRelay {
         }
         self.belfry.metrics().relayed("sends", &relayed);
         response
-    }
-}
-
-/// The message that makes a channel's function deliver a send.
-fn message(send: &ChannelSend) -> OutboundMessage {
-    OutboundMessage {
-        queue: Queue::Deliver(send.order.channel).name().to_owned(),
-        // An id of the send alone, which always serializes.
-        body: order::write(send).unwrap_or_default(),
-        attributes: order::attributes(send).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        delay: Duration::ZERO,
     }
 }

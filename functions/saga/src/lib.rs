@@ -3,23 +3,18 @@
 //!
 //! | event | service | effect, in one transaction with its mark and its own event |
 //! |---|---|---|
-//! | `OrderPlaced` | [`Inventory`] | every line reserved, prices fixed → `OrderValidated`; or none → `OrderRejected` |
-//! | `OrderValidated` | [`Payment`] | charged once → `OrderPaid`; declined → `PaymentFailed` |
-//! | `OrderPaid` | [`Order`] | COMPLETED → `OrderCompleted` |
-//! | `OrderCompleted` | [`Inventory`] | reserved becomes sold → `StockSold` |
-//! | `OrderRejected`, `PaymentFailed` | [`Order`] | FAILED → `OrderFailed` |
-//! | `PaymentFailed`, `OrderCancelled` | [`Inventory`] | released → `StockReleased`; before it was reserved: CLOSED |
-//! | `OrderCancelled` | [`Payment`] | refunded if charged → `PaymentRefunded`; before it began: CLOSED |
-//! | `OrderValidated`, `StockSold`, `StockReleased`, `PaymentRefunded` | [`Order`] | written down |
+//! | `OrderPlaced` | [`inventory`] | every line reserved, prices fixed → `OrderValidated`; or none → `OrderRejected` |
+//! | `OrderValidated` | [`payment`] | charged once → `OrderPaid`; declined → `PaymentFailed` |
+//! | `OrderPaid` | [`order`] | COMPLETED → `OrderCompleted` |
+//! | `OrderCompleted` | [`inventory`] | reserved becomes sold → `StockSold` |
+//! | `OrderRejected`, `PaymentFailed` | [`order`] | FAILED → `OrderFailed` |
+//! | `PaymentFailed`, `OrderCancelled` | [`inventory`] | released → `StockReleased`; before it was reserved: CLOSED |
+//! | `OrderCancelled` | [`payment`] | refunded if charged → `PaymentRefunded`; before it began: CLOSED |
+//! | `OrderValidated`, `StockSold`, `StockReleased`, `PaymentRefunded` | [`order`] | logged |
 //!
-//! No service reads another's tables. Queues keep no order, so every decision goes by what stands in the service's own
+//! No service reads another's tables. Queues keep no order, so every decision goes by what is stored in the service's own
 //! table, and each is pure: `domain::stock`, `domain::payment`, `domain::order`.
 
-mod inventory;
-mod order;
-mod payment;
-mod report;
-
-pub use inventory::Inventory;
-pub use order::Order;
-pub use payment::Payment;
+pub mod inventory;
+pub mod order;
+pub mod payment;

@@ -1,63 +1,34 @@
-//! The orders: what the others report → the order, which alone decides between completing and failing.
+//! Logs what the other services report on the order, and completes or fails it.
 //!
-//! Reads: the order. Writes: the order under the condition of its version, its own event where it came to its end, and
-//! the mark. What comes late, or in another order, is written down and changes nothing.
+//! One get of the order and one transaction: the order under the condition of its version, its own event if it ends, and
+//! the mark. News that comes late, or in another order, is logged and changes nothing.
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
-use domain::order::{Heard, News};
+use belfry_aws::lambda::Start;
+use belfry_aws::tables::{EVENTS, OF_CONSUMERS};
+use belfry_aws::{Consumer, Delivery, Effect, Entity, Failure, Handler, consumer};
+use domain::order::{self, News, Order};
 use domain::routing::Queue;
-use domain::{Event, Fresh};
-use ledger::{Events, Ledger, Orders};
-use messaging::{Consumer, Effect, Failure, Source};
-use runtime::metrics::SagaEnded;
-use runtime::{BadSetting, Metrics, Settings};
+use store::metrics;
 
-use crate::report::not_ours;
-
-/// The service, with what it needs for every batch.
+/// Handles what orders hear.
 #[derive(Debug)]
-pub struct Order {
-    consumer: Consumer,
-    metrics: Metrics,
-    events: Events,
-    orders: Orders,
+pub struct Hears;
+
+/// The consumer of the queue `order`.
+pub fn function(start: &mut Start) -> Consumer<News, Hears> {
+    let belfry = store::belfry(start, OF_CONSUMERS.into_iter().chain([EVENTS, Order::TABLE]));
+    consumer(&belfry, Queue::Order.name(), Hears)
 }
 
-impl Order {
-    /// Reads the tables' names, the queue's URL, and what the frame reads.
-    pub fn new(
-        settings: &Settings,
-        ledger: Ledger,
-        sqs: aws_sdk_sqs::Client,
-        metrics: Metrics,
-    ) -> Result<Self, BadSetting> {
-        let sources = vec![Source::from_settings(settings, Queue::Order)?];
-        Ok(Self {
-            consumer: Consumer::new(settings, ledger, sqs, metrics.clone(), sources)?,
-            metrics,
-            events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
-            orders: Orders::new(settings.text("BELFRY_ORDERS_TABLE")?),
-        })
-    }
-
-    /// One batch.
-    pub async fn handle(&self, batch: SqsEvent) -> SqsBatchResponse {
-        self.consumer.consume(batch, |delivery| async move { self.effect(&delivery.event).await }).await
-    }
-
-    async fn effect(&self, heard: &Event) -> Result<Effect, Failure> {
-        let Some(news) = News::parse(heard) else { return not_ours(heard) };
-        let news =
-            news.map_err(|error| Failure::Reject(format!("payload of {} cannot be read: {error}", heard.event_type)))?;
-        let order = self.orders.get(self.consumer.ledger(), &news.order_id()).await?;
+impl Handler<News> for Hears {
+    async fn handle(&self, delivery: Delivery<News>) -> Result<Effect, Failure> {
+        let news = &delivery.message;
+        let order = delivery.belfry().get::<Order>(news.order_id()).await?;
         let order = order.ok_or_else(|| Failure::Reject("no such order".to_owned()))?;
-        let heard = order.hear(&news, heard, &Fresh::new());
-        let Heard { order, event } = heard.map_err(|error| Failure::Reject(error.to_string()))?;
-        let mut writes = vec![self.orders.put(&order)?];
-        let Some(event) = event else { return Ok(Effect { writes, ..Effect::default() }) };
-        writes.push(self.events.put(&event)?);
-        let (metrics, ended) = (self.metrics.clone(), SagaEnded::of(order.status));
-        let count = async move { metrics.saga(ended) };
-        Ok(Effect { writes, after_commit: Some(Box::pin(count)) })
+        let (commit, ended) = order::hear(&order, news, &delivery.event, delivery.context()).split();
+        let effect = Effect::commit(commit);
+        let Some(status) = ended else { return Ok(effect) };
+        let metrics = delivery.belfry().metrics().clone();
+        Ok(effect.then(async move { metrics::saga_ended(&metrics, status) }))
     }
 }

@@ -4,10 +4,10 @@ use domain::Time;
 use domain::dead_letter::{DeadLetterFilter, DeadLetterStatus};
 use ledger::LedgerError;
 use ledger::outbox::Shelf;
-use ledger::sends::Shelf as SendShelf;
+use ledger::sends::SendDuePartition;
 use runtime::metrics::Anomalies;
 
-use crate::{Sweep, Swept};
+use crate::{Failed, Sweep, Swept};
 
 /// A send that is overdue for so long is not even swept.
 const UNSWEPT: std::time::Duration = std::time::Duration::from_secs(7_200);
@@ -24,22 +24,22 @@ const MOST_STUCK: u16 = 1_000;
 impl Sweep {
     /// Counts overdue and FAILED outbox entries, sends that are stuck, orders that nobody cancels, and dead letters that
     /// wait for an operator.
-    pub(crate) async fn count_anomalies(&self) -> Result<Swept, LedgerError> {
+    pub(crate) async fn count_anomalies(&self) -> Result<Swept, Failed> {
         let now = Time::now();
         let open = DeadLetterFilter { status: Some(DeadLetterStatus::Open), ..DeadLetterFilter::default() };
         // At least these: a letter that was given up on so long ago is of an event that is older still.
         let stale = DeadLetterFilter { until: Some(now.minus(self.marks_kept)), ..open.clone() };
-        let unswept = (SendShelf::Open, Some(now.minus(UNSWEPT)));
-        let (overdue, failed, open_dead_letters, stale_dead_letters, unswept, stuck, sends_stale, orders) = tokio::try_join!(
+        let unswept = (SendDuePartition::Open, Some(now.minus(UNSWEPT)));
+        let (overdue, failed, open_dead_letters, stale_dead_letters, unswept, stuck, sends_stale) = tokio::try_join!(
             self.events.overdue(&self.ledger, now, u16::MAX),
             self.events.shelf_size(&self.ledger, Shelf::Failed),
             self.dead_letters.count(&self.ledger, &open),
             self.dead_letters.count(&self.ledger, &stale),
             self.sends.count_due(&self.ledger, unswept, u16::MAX),
-            self.sends.count_due(&self.ledger, (SendShelf::Stuck, None), u16::MAX),
+            self.sends.count_due(&self.ledger, (SendDuePartition::Stuck, None), u16::MAX),
             self.stale_sends(now),
-            self.orders.overdue(&self.ledger, now.minus(UNCANCELLED), MOST_ORDERS),
         )?;
+        let orders = store::orders::overdue(&self.belfry, now.minus(UNCANCELLED), MOST_ORDERS).await?;
         let anomalies = Anomalies {
             overdue: count(overdue.len()),
             failed: count(failed),
@@ -88,8 +88,8 @@ impl Sweep {
         let Some(kept) = self.sends_kept else { return Ok(0) };
         let then = now.minus(kept);
         let (held, open, stuck) = tokio::try_join!(
-            self.sends.count_due(&self.ledger, (SendShelf::Held, Some(then)), u16::MAX),
-            self.sends.count_due(&self.ledger, (SendShelf::Open, Some(then)), u16::MAX),
+            self.sends.count_due(&self.ledger, (SendDuePartition::Held, Some(then)), u16::MAX),
+            self.sends.count_due(&self.ledger, (SendDuePartition::Open, Some(then)), u16::MAX),
             self.sends.stuck(&self.ledger, MOST_STUCK),
         )?;
         Ok(held + open + stuck.iter().filter(|send| send.opened_at <= then).count())

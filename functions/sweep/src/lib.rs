@@ -11,9 +11,13 @@ mod sends;
 
 use std::time::Duration;
 
+use belfry_aws::lambda::Start;
+use belfry_aws::tables::EVENTS;
+use belfry_aws::{Belfry, Entity, Error};
+use domain::order::Order;
 use domain::recipient::Channel;
 use domain::routing::{Queue, Routes};
-use ledger::{DeadLetters, Events, Ledger, LedgerError, Orders, Sends};
+use ledger::{DeadLetters, Events, Ledger, LedgerError, Sends};
 use messaging::publisher::Persistence;
 use messaging::{BadStart, Publisher, Queues};
 use runtime::{Metrics, Settings};
@@ -22,11 +26,11 @@ use serde::{Deserialize, Serialize};
 /// The sweeper, with what it needs for every run.
 #[derive(Debug)]
 pub struct Sweep {
+    belfry: Belfry,
     ledger: Ledger,
     metrics: Metrics,
     events: Events,
     dead_letters: DeadLetters,
-    orders: Orders,
     sends: Sends,
     channel_queues: Queues,
     grace: Duration,
@@ -64,10 +68,26 @@ pub struct Swept {
     pub anomalies: u32,
 }
 
+/// A run failed. The next one continues.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "they are the errors that they wrap")]
+pub enum Failed {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Kernel(#[from] Error),
+}
+
+/// The kernel, with the tables of the tasks that use it.
+pub fn kernel(start: &mut Start) -> Belfry {
+    store::belfry(start, [EVENTS, Order::TABLE])
+}
+
 impl Sweep {
     /// Reads the tables' names, the URL of every subscribed queue, `BELFRY_OUTBOX_BATCH`, `BELFRY_OUTBOX_LEASE`,
     /// retention and backoff.
     pub fn new(
+        belfry: Belfry,
         settings: &Settings,
         ledger: Ledger,
         sqs: aws_sdk_sqs::Client,
@@ -76,11 +96,11 @@ impl Sweep {
         let lease = settings.duration("BELFRY_OUTBOX_LEASE", Duration::from_secs(30), Duration::from_secs(1))?;
         let batch = settings.whole("BELFRY_OUTBOX_BATCH", 50, 1..=200)?;
         Ok(Self {
+            belfry,
             ledger,
             metrics,
             events: Events::new(settings.text("BELFRY_EVENTS_TABLE")?).with_grace(settings.stream_grace()?),
             dead_letters: DeadLetters::new(settings.text("BELFRY_DEAD_LETTERS_TABLE")?),
-            orders: Orders::new(settings.text("BELFRY_ORDERS_TABLE")?),
             sends: Sends::new(settings.text("BELFRY_SENDS_TABLE")?, settings.notification_retention()?),
             channel_queues: Queues::from_settings(sqs.clone(), settings, &Channel::SENT.map(Queue::Deliver).into())?,
             grace: settings.stream_grace()?,
@@ -95,11 +115,11 @@ impl Sweep {
     }
 
     /// One run.
-    pub async fn handle(&self, task: Task) -> Result<Swept, LedgerError> {
+    pub async fn handle(&self, task: Task) -> Result<Swept, Failed> {
         match task {
-            Task::Outbox => self.sweep_outbox().await,
-            Task::Sends => self.sweep_sends().await,
-            Task::Orders => self.sweep_orders().await,
+            Task::Outbox => Ok(self.sweep_outbox().await?),
+            Task::Sends => Ok(self.sweep_sends().await?),
+            Task::Orders => Ok(self.sweep_orders().await?),
             Task::Anomalies => self.count_anomalies().await,
         }
     }

@@ -1,24 +1,24 @@
-//! Orders that stand still past their deadline: cancelled, with the reason TIMED_OUT.
+//! Orders past their deadline: cancelled, with the reason TIMED_OUT.
 //!
-//! The same step that a customer's cancel is: order and `OrderCancelled` in one transaction, under the condition of the
-//! order's version. An answer that comes late finds the order cancelled; a late charge is refunded by whoever records it.
+//! The same decision as a customer's cancel: order and `OrderCancelled` in one transaction, under the condition of the
+//! order's version. A late charge is refunded by whoever records it. Eight queries and one batch get for each batch, one
+//! transaction for each order.
 
-use domain::order::{CancelReason, Order};
-use domain::{Fresh, Time};
+use belfry_aws::{CommitOutcome, Context, Error, Stored};
+use domain::order::{self, CancelReason, Order};
 use futures_util::future::join_all;
-use ledger::{LedgerError, Outcome};
-use runtime::metrics::SagaEnded;
+use store::metrics;
 
 use crate::outbox::{AT_ONCE, BUDGET};
 use crate::{Sweep, Swept};
 
 impl Sweep {
-    /// Cancels what is overdue, batch by batch, until nothing is or the time is up.
-    pub(crate) async fn sweep_orders(&self) -> Result<Swept, LedgerError> {
+    /// Cancels overdue orders, batch by batch, until there are none or the time is up.
+    pub(crate) async fn sweep_orders(&self) -> Result<Swept, Error> {
         let begun = tokio::time::Instant::now();
         let mut swept = Swept::default();
         while begun.elapsed() < BUDGET {
-            let overdue = self.orders.overdue(&self.ledger, Time::now(), self.batch).await?;
+            let overdue = store::orders::overdue(&self.belfry, self.belfry.now(), self.batch).await?;
             let mut cancelled = 0;
             for some in overdue.chunks(AT_ONCE) {
                 for done in join_all(some.iter().map(|order| self.time_out(order))).await {
@@ -26,25 +26,24 @@ impl Sweep {
                 }
             }
             swept.published += cancelled;
-            // Nothing is overdue, or others have done it.
+            // Nothing is overdue, or other sweepers have done it.
             if cancelled == 0 {
                 break;
             }
-            tracing::warn!(cancelled, "orders stood still past their deadline");
+            tracing::warn!(cancelled, "orders passed their deadline; cancelled");
         }
         Ok(swept)
     }
 
-    /// Says whether the order was cancelled by this; if it changed meanwhile, the next look shows how it stands.
-    async fn time_out(&self, order: &Order) -> Result<bool, LedgerError> {
-        let Ok((cancelled, event)) = order.cancel(CancelReason::TimedOut, &Fresh::new(), ("sweep", None))? else {
-            return Ok(false);
-        };
-        let writes = [self.orders.put(&cancelled)?, self.events.put(&event)?];
-        let done = matches!(self.ledger.commit(&writes).await?, Outcome::Committed);
+    /// Returns whether this cancelled the order. If the order changed meanwhile, the next batch shows its status.
+    async fn time_out(&self, order: &Stored<Order>) -> Result<bool, Error> {
+        let ctx = Context::begin().at(self.belfry.now()).with_actor("sweep");
+        let Ok(cancelled) = order::cancel(order, CancelReason::TimedOut, &ctx) else { return Ok(false) };
+        let (commit, cancelled) = cancelled.split();
+        let done = matches!(self.belfry.commit(&ctx, commit).await?, CommitOutcome::Committed { .. });
         if done {
-            tracing::warn!(order_id = %order.order_id, "order timed out");
-            self.metrics.saga(SagaEnded::of(cancelled.status));
+            tracing::warn!(order_id = %order.order_id, "order timed out; cancelled");
+            metrics::saga_ended(self.belfry.metrics(), cancelled.status);
         }
         Ok(done)
     }

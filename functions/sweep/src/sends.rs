@@ -4,9 +4,9 @@
 //! again, under the condition that nothing has changed, so that any number of sweepers send one message.
 
 use domain::Time;
-use domain::send::ChannelSend;
 use futures_util::future::join_all;
 use ledger::LedgerError;
+use ledger::sends::Versioned;
 use messaging::queues::Parcel;
 
 use crate::outbox::{AT_ONCE, BUDGET};
@@ -24,7 +24,7 @@ impl Sweep {
             if due.is_empty() {
                 break;
             }
-            let mut claimed: Vec<ChannelSend> = Vec::with_capacity(due.len());
+            let mut claimed: Vec<Versioned> = Vec::with_capacity(due.len());
             for some in due.chunks(AT_ONCE) {
                 let claims = join_all(some.iter().map(|send| self.claim_send(send))).await;
                 claimed.extend(claims.into_iter().flatten());
@@ -36,7 +36,7 @@ impl Sweep {
                 match sent {
                     Ok(()) => swept.published += 1,
                     Err(error) => {
-                        let notification_id = send.order.notification_id;
+                        let notification_id = send.id.notification_id;
                         tracing::warn!(%notification_id, reason = %error, "no message for an overdue send");
                         self.give_back(send).await;
                         away += 1;
@@ -55,24 +55,22 @@ impl Sweep {
     }
 
     /// A send that cannot be claimed now is left for the next run.
-    async fn claim_send(&self, send: &ChannelSend) -> Option<ChannelSend> {
-        let next = send.sent_for(self.grace, Time::now());
+    async fn claim_send(&self, send: &Versioned) -> Option<Versioned> {
+        let next = send.becomes(send.enqueued_again(self.grace, Time::now()));
         match self.sends.store(&self.ledger, &next).await {
             Ok(stored) => stored.then_some(next),
             Err(error) => {
-                tracing::warn!(notification_id = %send.order.notification_id, %error, "overdue send not claimed");
+                tracing::warn!(notification_id = %send.id.notification_id, %error, "overdue send not claimed");
                 None
             }
         }
     }
 
     /// No message was sent: the next run is to come as soon as this one did.
-    async fn give_back(&self, send: &ChannelSend) {
-        let swept = send.swept.saturating_sub(1);
-        let next =
-            ChannelSend { swept, due_at: Time::now().plus(self.grace), version: send.version + 1, ..send.clone() };
+    async fn give_back(&self, send: &Versioned) {
+        let next = send.becomes(send.not_enqueued(self.grace, Time::now()));
         if let Err(error) = self.sends.store(&self.ledger, &next).await {
-            tracing::warn!(notification_id = %send.order.notification_id, %error, "overdue send not given back");
+            tracing::warn!(notification_id = %send.id.notification_id, %error, "overdue send not given back");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! DynamoDB and DynamoDB Streams over HTTP: `POST /` with the operation in `X-Amz-Target`, as the AWS clients send it.
 //!
-//! dynoxide's own server is not used: it can be neither wrapped nor told when something was written.
+//! dynoxide's own server is not used: it cannot be wrapped and does not report writes.
 
 mod expiry;
 mod iterator;
@@ -22,17 +22,17 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::EngineError;
-use crate::served::Port;
+use crate::server::BoundPort;
 use operation::Operation;
 
-/// What AWS takes in one request.
-const LARGEST_REQUEST: usize = 16 * 1024 * 1024;
+/// AWS's limit for one request.
+const MAX_REQUEST: usize = 16 * 1024 * 1024;
 
 const UNKNOWN_OPERATION: &str = r#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#;
 const TOO_LARGE: &str = r#"{"__type":"com.amazon.coral.service#RequestEntityTooLargeException"}"#;
 
-/// Serves the tables, and lets what is in them expire.
-pub(crate) async fn run(port: Port, tables: Tables) {
+/// Serves the tables and deletes expired items.
+pub(crate) async fn run(port: BoundPort, tables: Tables) {
     let service = {
         let tables = tables.clone();
         service_fn(move |request| {
@@ -40,10 +40,10 @@ pub(crate) async fn run(port: Port, tables: Tables) {
             async move { Ok::<_, Infallible>(tables.answer(request).await) }
         })
     };
-    tokio::join!(port.serve(service), expiry::every_minute(&tables));
+    tokio::join!(port.serve(service), expiry::run(&tables));
 }
 
-/// The database, and the news that something in it has changed.
+/// The database, and a counter of its writes.
 #[derive(Clone)]
 pub(crate) struct Tables {
     database: Database,
@@ -51,17 +51,17 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// No tables yet.
+    /// Returns a database without tables.
     pub(crate) fn empty() -> Result<Tables, EngineError> {
         Ok(Tables { database: template::database()?, writes: watch::Sender::new(0) })
     }
 
-    /// Changes after every write.
+    /// A counter that changes with every write.
     pub(crate) fn writes(&self) -> watch::Receiver<u64> {
         self.writes.subscribe()
     }
 
-    fn written(&self) {
+    fn count_write(&self) {
         self.writes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
@@ -75,14 +75,14 @@ impl Tables {
         let Some(operation) = target.and_then(Operation::parse) else {
             return response(StatusCode::BAD_REQUEST, UNKNOWN_OPERATION);
         };
-        let Ok(body) = Limited::new(request.into_body(), LARGEST_REQUEST).collect().await else {
+        let Ok(body) = Limited::new(request.into_body(), MAX_REQUEST).collect().await else {
             return response(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE);
         };
-        // Blocks this thread until the database has answered: it is this engine's own.
+        // Blocks this thread, which is the engine's own, until the database has answered.
         match operation.run(&self.database, &body.to_bytes()) {
             Ok(answer) => {
                 if operation.writes() {
-                    self.written();
+                    self.count_write();
                 }
                 response(StatusCode::OK, answer)
             }

@@ -1,51 +1,51 @@
-//! Why an engine does not start.
+//! Errors of starting an engine.
 
 use std::io;
 
 use dynoxide::DynoxideError;
 
-/// Why an engine does not start.
+/// The engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Somebody else listens on the port that was asked for.
+    /// Another process listens on the requested port.
     #[error("port {port} is taken")]
     PortTaken {
-        /// The port that was asked for.
+        /// The requested port.
         port: u16,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The port cannot be listened on, for another reason.
+    /// Listening on the port failed for another reason.
     #[error("cannot listen on port {port}: {source}")]
     Listen {
-        /// The port that was asked for.
+        /// The requested port.
         port: u16,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no thread or no runtime to be had.
-    #[error("cannot start the thread of {name}")]
+    /// The engine's thread or its runtime could not be created.
+    #[error("cannot start the thread of engine {name}")]
     Thread {
-        /// Which of the two engines.
+        /// `dynamodb` or `sqs`.
         name: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The schema that every database starts from could not be made. It is made once for the whole process.
-    #[error("cannot make the schema that every database starts from")]
+    /// The template of all databases, which is created once for each process, could not be created.
+    #[error("cannot create the template database")]
     Template(#[source] &'static TemplateError),
-    /// The schema could not be copied into a new database.
-    #[error("cannot make a database in memory")]
+    /// The template could not be copied into a new database.
+    #[error("cannot create a database in memory")]
     Database(#[source] DynoxideError),
 }
 
-/// Why the schema that every database starts from could not be made.
+/// The template database could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// dynoxide could not make its own part.
-    #[error("dynoxide's own tables")]
+    /// dynoxide could not create its schema.
+    #[error("cannot create dynoxide's schema")]
     Tables(#[from] DynoxideError),
     /// The indexes and the trigger could not be added.
-    #[error("the indexes and the trigger")]
+    #[error("cannot add the indexes and the trigger")]
     Additions(#[from] rusqlite::Error),
 }

@@ -1,10 +1,8 @@
-//! SQS over HTTP: rustack's queues behind a handler that puts right what differs from AWS.
+//! SQS over HTTP: rustack's queues behind a handler that corrects what differs from AWS.
 //!
-//! One difference is left as it is: a long poll that waits for a message to become visible again, or for its delay to
-//! pass, is woken by a tick once a second and not at the very moment. A message that is sent without a delay wakes it
-//! at once, and that is the way that has to be quick; AWS promises no more for the other.
+//! One difference remains. A long poll sees a message that becomes visible again, or whose delay passes, only at the next
+//! tick, up to one second late. A message sent without a delay ends the poll at once.
 
-mod move_task;
 mod redrive_policy;
 mod retention;
 
@@ -29,20 +27,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::served::Port;
-use move_task::MoveTasks;
+use crate::server::BoundPort;
 
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "000000000000";
 
 /// Serves the queues.
-pub(crate) async fn run(port: Port) {
+pub(crate) async fn run(port: BoundPort) {
     let queues = Queues::new(port.number(), epoch_millis);
     let config = SqsHttpConfig { region: REGION.to_owned(), ..SqsHttpConfig::default() };
     port.serve(SqsHttpService::new(Arc::new(queues), config)).await;
 }
 
-/// Milliseconds since 1970. A value, so that a test can have it later.
+/// Milliseconds since 1970. A parameter, so that a test can set it ahead.
 type Clock = fn() -> u64;
 
 fn epoch_millis() -> u64 {
@@ -50,17 +47,16 @@ fn epoch_millis() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The queues as AWS has them.
+/// The queues, answering as AWS does.
 #[derive(Clone)]
 struct Queues {
     rustack: Arc<RustackSqs>,
     handler: Arc<RustackSqsHandler>,
-    moves: MoveTasks,
     clock: Clock,
 }
 
 impl Queues {
-    /// No queues yet; their URLs will name `port`.
+    /// Returns an empty engine. Its queue URLs will name `port`.
     fn new(port: u16, clock: Clock) -> Queues {
         let rustack = Arc::new(RustackSqs::new(SqsConfig {
             skip_signature_validation: true,
@@ -70,25 +66,25 @@ impl Queues {
             port,
         }));
         let handler = Arc::new(RustackSqsHandler::new(Arc::clone(&rustack)));
-        Queues { rustack, handler, moves: MoveTasks::default(), clock }
+        Queues { rustack, handler, clock }
     }
 
     async fn answer(&self, operation: SqsOperation, body: Bytes) -> Result<Response<SqsResponseBody>, SqsError> {
         match operation {
             SqsOperation::CreateQueue | SqsOperation::SetQueueAttributes => {
-                self.handler.handle_operation(operation, redrive_policy::with_a_numeric_count(body)?).await
+                self.handler.handle_operation(operation, redrive_policy::with_numeric_count(body)?).await
             }
             SqsOperation::ReceiveMessage => json(&self.receive(parsed(&body)?).await?),
-            SqsOperation::ListDeadLetterSourceQueues => json(&self.sources_of(parsed(&body)?).await?),
-            SqsOperation::StartMessageMoveTask => json(&self.start_move(parsed(&body)?).await?),
-            SqsOperation::CancelMessageMoveTask => json(&self.moves.cancel(&parsed(&body)?)?),
-            SqsOperation::ListMessageMoveTasks => json(&self.moves.list(&parsed(&body)?)?),
+            SqsOperation::ListDeadLetterSourceQueues => json(&self.dead_letter_sources(parsed(&body)?).await?),
             _ => self.handler.handle_operation(operation, body).await,
         }
     }
 
-    async fn sources_of(&self, ask: ListDeadLetterSourceQueuesInput) -> Result<DeadLetterSources, SqsError> {
-        let answer = self.rustack.list_dead_letter_source_queues(ask).await?;
+    async fn dead_letter_sources(
+        &self,
+        request: ListDeadLetterSourceQueuesInput,
+    ) -> Result<DeadLetterSources, SqsError> {
+        let answer = self.rustack.list_dead_letter_source_queues(request).await?;
         Ok(DeadLetterSources { queue_urls: answer.queue_urls })
     }
 }
@@ -104,8 +100,8 @@ impl SqsHandler for Queues {
     }
 }
 
-/// The answer to ListDeadLetterSourceQueues. Of all the fields in SQS this one begins in lower case, which rustack
-/// does not know: the AWS client would find no queues.
+/// The answer to ListDeadLetterSourceQueues. Its field alone begins in lower case in SQS; rustack writes it in upper
+/// case, and the AWS client would find no queues.
 #[derive(Serialize)]
 struct DeadLetterSources {
     #[serde(rename = "queueUrls")]
@@ -113,8 +109,9 @@ struct DeadLetterSources {
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, SqsError> {
-    serde_json::from_slice(body)
-        .map_err(|error| SqsError::invalid_parameter_value(format!("The request cannot be read: {error}")))
+    serde_json::from_slice(body).map_err(|error| {
+        SqsError::invalid_parameter_value(format!("The request is not valid JSON for this operation: {error}"))
+    })
 }
 
 fn json(answer: &impl Serialize) -> Result<Response<SqsResponseBody>, SqsError> {

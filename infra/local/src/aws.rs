@@ -1,4 +1,4 @@
-//! Where DynamoDB and SQS are, and clients for them: the embedded engines, or what `AWS_ENDPOINT_URL…` points at.
+//! Endpoints and clients: of the embedded engines, or of what `AWS_ENDPOINT_URL…` names.
 
 use std::time::Duration;
 
@@ -9,9 +9,7 @@ use aws_types::SdkConfig;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 use runtime::{BadSetting, Pool, Roots, Settings};
 
-/// The region that everything local says it is in.
 pub const REGION: &str = "us-east-1";
-/// The account that everything local says it belongs to.
 pub const ACCOUNT: &str = "000000000000";
 
 /// Where DynamoDB (with its streams) and SQS answer.
@@ -23,53 +21,50 @@ pub struct Endpoints {
     pub sqs: String,
 }
 
-/// Just one of the two is named: the other would have to be an engine of another world.
+/// Only one of the two endpoints is set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{missing} is not set, while the other one is: name both, or AWS_ENDPOINT_URL for both, or neither")]
-pub struct HalfSet {
+#[error("{missing} is not set: set the endpoints of DynamoDB and SQS, AWS_ENDPOINT_URL for both, or none")]
+pub struct EndpointsError {
     missing: &'static str,
 }
 
 impl Endpoints {
-    /// What the environment names, if it names anything.
-    pub fn from_env() -> Result<Option<Self>, HalfSet> {
+    /// The endpoints in the environment, if any.
+    pub fn from_env() -> Result<Option<Self>, EndpointsError> {
         let both = variable("AWS_ENDPOINT_URL");
         let dynamodb = variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| both.clone());
         match (dynamodb, variable("AWS_ENDPOINT_URL_SQS").or(both)) {
             (Some(dynamodb), Some(sqs)) => Ok(Some(Self { dynamodb, sqs })),
             (None, None) => Ok(None),
-            (Some(_), None) => Err(HalfSet { missing: "AWS_ENDPOINT_URL_SQS" }),
-            (None, Some(_)) => Err(HalfSet { missing: "AWS_ENDPOINT_URL_DYNAMODB" }),
+            (Some(_), None) => Err(EndpointsError { missing: "AWS_ENDPOINT_URL_SQS" }),
+            (None, Some(_)) => Err(EndpointsError { missing: "AWS_ENDPOINT_URL_DYNAMODB" }),
         }
     }
 }
 
-/// The clients of the host, or of a function that it runs.
+/// The clients of the host or of a function.
 #[derive(Debug, Clone)]
 pub struct Clients {
-    /// DynamoDB, without retries of its own, as functions use it.
+    /// Without retries for functions.
     pub dynamodb: aws_sdk_dynamodb::Client,
-    /// DynamoDB Streams, for the host's pollers alone.
+    /// For the host's pollers.
     pub streams: aws_sdk_dynamodbstreams::Client,
-    /// SQS.
     pub sqs: aws_sdk_sqs::Client,
-    /// What functions make their other clients of; where those answer is in their settings.
+    /// The configuration of all other clients.
     pub aws: SdkConfig,
 }
 
 impl Clients {
-    /// The host's own clients for these endpoints, patient ones: a busy machine takes its time to make twenty tables.
-    /// Credentials come from the environment where it has some; engines take any.
+    /// The host's clients. They retry, because a busy machine needs time to create twenty tables. Credentials come from
+    /// the environment if it has any.
     pub fn new(endpoints: &Endpoints) -> Self {
         let aws = config();
         let dynamodb = aws_sdk_dynamodb::config::Builder::from(&aws);
         Self::of(aws, dynamodb, endpoints)
     }
 
-    /// Clients of a function: they sign with its name, and go through this HTTP client. Credentials of the
-    /// environment are used as they are, by everybody.
-    ///
-    /// Secrets Manager answers at `secrets`.
+    /// The clients of a function. They sign with its name unless the environment has credentials, and use this HTTP
+    /// client. Secrets Manager answers at `secrets`.
     pub fn of_function(&self, function: &str, endpoints: &Endpoints, secrets: &str, http: &SharedHttpClient) -> Self {
         let mut own = self.aws.to_builder().service_config(SecretsAt { url: secrets.to_owned() });
         if from_environment().is_none() {
@@ -94,8 +89,7 @@ impl Clients {
     }
 }
 
-/// Where Secrets Manager answers on this host, for its client looks where `AWS_ENDPOINT_URL_SECRETS_MANAGER` would be
-/// found.
+/// Sets the endpoint of Secrets Manager, which its client reads from `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
 #[derive(Debug)]
 struct SecretsAt {
     url: String,
@@ -110,27 +104,27 @@ impl LoadServiceConfig for SecretsAt {
     }
 }
 
-/// A DynamoDB client for whoever reads the tables of a stack: at an endpoint, or in the account and region that the
-/// environment names, as a function reads it.
+/// A DynamoDB client for the tables of a stack: at an endpoint, or in the account and region of the environment.
 ///
 /// # Errors
-/// When no endpoint is given and the environment has no region or no credentials.
+///
+/// If no endpoint is given and the environment has no region or no credentials.
 pub fn dynamodb(endpoint: Option<&str>) -> Result<aws_sdk_dynamodb::Client, BadSetting> {
     let config = match endpoint {
         None => runtime::dynamodb_config(&runtime::aws(&Settings::from_env())?),
         Some(endpoint) => runtime::dynamodb_config(&config()).endpoint_url(endpoint),
     };
-    // A page of a scan is larger than anything that a function reads.
+    // A scan page is larger than anything that a function reads.
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(20)).build();
     Ok(aws_sdk_dynamodb::Client::from_conf(config.timeout_config(timeouts).build()))
 }
 
-/// Signs with the credentials of the environment where it has some; engines take any.
+/// Signs with the credentials of the environment if it has any. Engines accept any.
 fn config() -> SdkConfig {
     let credentials =
         from_environment().unwrap_or_else(|| Credentials::new("local", "local", None, None, "belfry-local"));
     let region = variable("AWS_REGION").map_or(Region::from_static(REGION), Region::new);
-    // A long poll of a queue takes up to 20 seconds, which the limit of one attempt must leave room for.
+    // Longer than the longest long poll, which takes 20 seconds.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(30));

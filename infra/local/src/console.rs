@@ -1,4 +1,4 @@
-//! The console's files (`infra/console`), part of the binary, with the headers that CloudFront sets in the cloud.
+//! The console's files (`infra/console`), compiled in, with the headers that CloudFront sets when deployed.
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
@@ -7,8 +7,7 @@ use axum::response::Response;
 use axum::routing::get;
 use serde_json::json;
 
-/// Where the page may come from and go to; `connect-src` is added, which names this stack's own addresses. A test holds the
-/// template to the same text.
+/// The content security policy without `connect-src`, which depends on the stack. A test compares it with the template.
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -16,7 +15,7 @@ macro_rules! files {
     ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../../console/", $name)))),*] };
 }
 
-/// Every file but the settings, which a host says itself. A test compares them with the folder.
+/// All files except `config.json`. A test compares them with the folder.
 const FILES: &[(&str, &str)] = &files![
     "index.html",
     "assets/activity.js",
@@ -66,10 +65,9 @@ const FILES: &[(&str, &str)] = &files![
     "assets/try_it.js",
 ];
 
-/// The console for a host that listens on `address`.
 pub fn routes(address: std::net::SocketAddr) -> Router {
     let port = address.port();
-    // A socket's address is always the first; the page may have been opened by either name.
+    // WebSocket URLs have the first address. The page may be opened at either.
     let policy = format!("{POLICY}; connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port}");
     let settings = json!({"local": true}).to_string();
     let mut routes = Router::new().route("/config.json", get(|| async { typed("config.json", settings) }));
@@ -93,7 +91,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::REFERRER_POLICY, "no-referrer"),
     (header::X_FRAME_OPTIONS, "DENY"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    // A host that was built anew must not be looked at with yesterday's page.
+    // After a rebuild, browsers must not show the old page.
     (header::CACHE_CONTROL, "no-cache"),
 ];
 
@@ -135,8 +133,8 @@ mod tests {
         assert_eq!(served.collect::<BTreeSet<_>>(), found);
     }
 
-    /// What came from users is shown as text: nothing in the console reads text as markup or as code, and nothing is
-    /// fetched from elsewhere.
+    /// User content is shown as text: nothing in the console interprets text as markup or code, and nothing is loaded
+    /// from elsewhere.
     #[test]
     fn nothing_is_read_as_markup_and_nothing_is_inline() {
         let sinks = [

@@ -1,7 +1,8 @@
-//! Containers of this machine: where they reach the host, its engines and its stand-ins, and what their functions are told.
+//! Lets containers on this machine reach the host, the engines and the local providers, and writes their functions'
+//! environments.
 //!
-//! A container has a loopback of its own. On Linux it reaches its machine at the address of the Docker bridge, which is no
-//! address of any other network; Docker Desktop passes what containers send to `host.docker.internal` on to the loopback.
+//! On Linux, a container reaches its machine at the address of the Docker bridge, which no other network can reach.
+//! Docker Desktop forwards `host.docker.internal` to the loopback address.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -16,62 +17,61 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// The bridge that Docker makes when it starts.
+/// The bridge that Docker creates when it starts.
 const BRIDGE: &str = "docker0";
-/// Where the functions' environments are written, from the root of the workspace.
+/// Relative to the workspace.
 const ENVIRONMENT: &str = "target/environment.json";
 
-/// What Docker calls the machine that a container runs on.
+/// Docker's name for the machine of a container.
 const MACHINE: &str = "host.docker.internal";
-/// No stand-in says more.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
 
-/// How containers are served.
+/// How containers reach the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Containers {
-    /// The address of this machine that containers reach.
+    /// The address of this machine for containers.
     pub address: IpAddr,
-    /// Where the functions' environments are written, in the shape of `sam local invoke --env-vars`.
+    /// The file for `sam local invoke --env-vars`.
     pub environment: PathBuf,
 }
 
-/// Why containers cannot be served.
+/// Why containers cannot reach the host.
 #[derive(Debug, thiserror::Error)]
-pub enum NoContainers {
-    /// Docker does not run, or not as this host knows it.
+pub enum ContainersError {
+    /// Docker is not running.
     #[error(
-        "no Docker bridge ({BRIDGE}) on this machine: start Docker, or name the address at which containers reach this \
-         machine with --containers-address"
+        "this machine has no Docker bridge {BRIDGE}: start Docker, or set --containers-address to the address at which \
+         containers reach this machine"
     )]
     NoBridge,
-    /// The address would let others in.
+    /// Other machines could reach the address.
     #[error(
-        "--containers-address {0} is not in the network of a Docker bridge of this machine: others could reach the local stack \
-         there"
+        "--containers-address must be in the network of a Docker bridge of this machine, because other machines could reach \
+         the local stack at {0}"
     )]
     NotPrivate(IpAddr),
-    /// There is no current folder to write to.
-    #[error("the current folder cannot be read: {0}")]
+    /// The current folder cannot be read.
+    #[error("cannot read the current folder: {0}")]
     NoFolder(#[from] io::Error),
 }
 
 impl Containers {
-    /// Finds the address of the Docker bridge, unless one is named.
-    pub fn find(named: Option<IpAddr>) -> Result<Self, NoContainers> {
+    /// Finds the address of the Docker bridge unless one is given.
+    pub fn find(named: Option<IpAddr>) -> Result<Self, ContainersError> {
         let address = match named {
             Some(address) if address.is_loopback() || is_of_a_bridge(address) => address,
-            Some(address) => return Err(NoContainers::NotPrivate(address)),
-            None => reachable().ok_or(NoContainers::NoBridge)?,
+            Some(address) => return Err(ContainersError::NotPrivate(address)),
+            None => reachable().ok_or(ContainersError::NoBridge)?,
         };
         Ok(Self { address, environment: workspace(&std::env::current_dir()?).join(ENVIRONMENT) })
     }
 
-    /// Writes the functions' environments. They may hold secrets: only the owner can read them.
+    /// Writes the functions' environments. They may hold secrets, so only the owner can read the file.
     pub(crate) fn write(&self, environments: &impl Serialize) -> io::Result<()> {
         if let Some(folder) = self.environment.parent() {
             fs::create_dir_all(folder)?;
         }
-        // A new file in place of an old one, which others may be able to read, or may be reading.
+        // A new file replaces an old one that others might be able to read.
         let new = self.environment.with_extension("json.new");
         fs::remove_file(&new)
             .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
@@ -86,13 +86,13 @@ impl Containers {
     }
 }
 
-/// A text whose URLs of the loopback are those of the machine that a container runs on.
+/// Replaces loopback URLs with URLs that work in a container.
 pub(crate) fn from_a_container(text: &str) -> String {
     let loopback = ["://127.0.0.1:", "://localhost:", "://[::1]:"];
     loopback.into_iter().fold(text.to_owned(), |text, loopback| text.replace(loopback, &format!("://{MACHINE}:")))
 }
 
-/// Answers a container with URLs that it can reach: some of what the stand-ins say has more of their own URLs in it.
+/// Replaces loopback URLs in the local providers' responses to containers.
 pub(crate) async fn answer_containers(request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let is_container = host.split(':').next() == Some(MACHINE);
@@ -110,12 +110,11 @@ pub(crate) async fn answer_containers(request: Request, next: Next) -> Response 
     Response::from_parts(parts, body)
 }
 
-/// The nearest folder above that has a lock file of cargo's, or else this one.
+/// The nearest parent folder with a Cargo.lock, or this one.
 fn workspace(folder: &Path) -> &Path {
     folder.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(folder)
 }
 
-/// Where containers reach this machine.
 #[cfg(target_os = "linux")]
 fn reachable() -> Option<IpAddr> {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
@@ -123,27 +122,26 @@ fn reachable() -> Option<IpAddr> {
     bridge.map(IpAddr::V4).or_else(|| is_docker_desktop().then_some(Ipv4Addr::LOCALHOST.into()))
 }
 
-/// Docker has a virtual machine of its own on other systems.
+/// Docker runs in a virtual machine on other systems.
 #[cfg(not(target_os = "linux"))]
 fn reachable() -> Option<IpAddr> {
     Some(Ipv4Addr::LOCALHOST.into())
 }
 
-/// It has no bridge on this machine either, and says its name.
+/// Docker Desktop has no bridge on this machine.
 #[cfg(target_os = "linux")]
 fn is_docker_desktop() -> bool {
     let asked = std::process::Command::new("docker").args(["info", "--format", "{{.OperatingSystem}}"]).output();
     asked.is_ok_and(|answer| String::from_utf8_lossy(&answer.stdout).contains("Docker Desktop"))
 }
 
-/// Whether an address is in a network that is routed to a bridge of Docker's.
+/// Whether an address belongs to the network of a Docker bridge.
 #[cfg(target_os = "linux")]
 fn is_of_a_bridge(address: IpAddr) -> bool {
     let routes = fs::read_to_string("/proc/net/route").unwrap_or_default();
     matches!(address, IpAddr::V4(address) if is_routed_to_a_bridge(&routes, address))
 }
 
-/// Containers are in a virtual machine there.
 #[cfg(not(target_os = "linux"))]
 fn is_of_a_bridge(_address: IpAddr) -> bool {
     false
@@ -152,12 +150,12 @@ fn is_of_a_bridge(_address: IpAddr) -> bool {
 #[cfg(target_os = "linux")]
 fn is_routed_to_a_bridge(routes: &str, address: Ipv4Addr) -> bool {
     routes.lines().filter_map(route).any(|(interface, network, mask)| {
-        // A network that a user made has a bridge of its own, which is called after its id.
+        // The bridge of a user-defined network is named after its id.
         (interface == BRIDGE || interface.starts_with("br-")) && mask != 0 && u32::from(address) & mask == network
     })
 }
 
-/// The interface, the network and the mask of a line of `/proc/net/route`.
+/// Interface, network and mask of a line of `/proc/net/route`.
 #[cfg(target_os = "linux")]
 fn route(line: &str) -> Option<(&str, u32, u32)> {
     let number = |hexadecimal: &str| u32::from_str_radix(hexadecimal, 16).ok().map(u32::swap_bytes);
@@ -166,8 +164,8 @@ fn route(line: &str) -> Option<(&str, u32, u32)> {
     Some((interface, number(network)?, number(mask)?))
 }
 
-/// The bridge's own address: the one of this machine (from `/proc/net/fib_trie`) that is in the network which is routed to
-/// the bridge (from `/proc/net/route`).
+/// The address of the bridge: an address of this machine (`/proc/net/fib_trie`) in the network that is routed to the
+/// bridge (`/proc/net/route`).
 #[cfg(target_os = "linux")]
 fn bridge_address(routes: &str, trie: &str) -> Option<Ipv4Addr> {
     let (_, network, mask) = routes.lines().filter_map(route).find(|(interface, ..)| *interface == BRIDGE)?;

@@ -1,23 +1,19 @@
-//! What the mappings have delivered, so that `/local/redeliver` can deliver it again, as AWS may do.
+//! Remembers what the mappings have delivered, for `/local/redeliver`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-/// How many deliveries are remembered; older ones are forgotten, so that a long run does not fill the memory.
+/// Older deliveries are forgotten to limit memory.
 const REMEMBERED: usize = 30_000;
 
-/// One record or message, as a function got it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
-    /// The function that got it.
     pub function: String,
-    /// The record, in Lambda's JSON.
     pub record: Value,
 }
 
-/// The deliveries of the recent past, by event.
 #[derive(Debug, Clone, Default)]
 pub struct Deliveries {
     shared: Arc<Mutex<Remembered>>,
@@ -29,7 +25,7 @@ struct Remembered {
     order: VecDeque<String>,
 }
 
-/// A delivery as it is kept: text takes a fraction of what a parsed record does.
+/// Stored as text, which takes a fraction of the memory of parsed JSON.
 #[derive(Debug)]
 struct Kept {
     function: String,
@@ -38,7 +34,7 @@ struct Kept {
 }
 
 impl Deliveries {
-    /// Remembers a record, if it belongs to an event and is not remembered already.
+    /// Remembers a record of an event, once.
     pub fn remember(&self, function: &str, record: &Value) {
         let Some(event_id) = event_of(record) else { return };
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +56,6 @@ impl Deliveries {
         }
     }
 
-    /// What was delivered of an event.
     pub fn of_event(&self, event_id: &str) -> Vec<Delivery> {
         let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let parse = |kept: &Kept| {
@@ -71,13 +66,11 @@ impl Deliveries {
     }
 }
 
-/// The event that a stream record or a message belongs to.
 fn event_of(record: &Value) -> Option<&str> {
     let of_stream = record.pointer("/dynamodb/NewImage/event_id/S");
     of_stream.or_else(|| record.pointer("/messageAttributes/event_id/stringValue")).and_then(Value::as_str)
 }
 
-/// What makes two deliveries the same record.
 fn identity_of(record: &Value) -> Option<&str> {
     record.get("eventID").or_else(|| record.get("messageId")).and_then(Value::as_str)
 }

@@ -1,4 +1,4 @@
-//! Demo data: recipients of all four kinds, stock, and a few events, through the public API as anybody would.
+//! Writes demo data through the public API: recipients of all four kinds, stock, and a few events.
 
 use axum::Router;
 use axum::body::Body;
@@ -9,8 +9,8 @@ use tower::ServiceExt;
 
 use crate::gateway::{Gateway, TokenRequest};
 
-/// Fills in the demo data. Doing it again changes nothing: recipients are put, commands carry fixed keys, events fixed
-/// ids, and stock that is there is left alone.
+/// Writes the demo data. A second call changes nothing: recipients are put, commands have fixed keys, events have fixed
+/// ids, and existing stock is kept.
 pub async fn fill(api: Router, gateway: &Gateway) -> Result<(), String> {
     let scopes = ["commands:write", "events:write", "recipients:write", "operate"];
     let token = gateway.issue(&TokenRequest::operator("demo", &scopes));
@@ -47,18 +47,14 @@ pub async fn fill(api: Router, gateway: &Gateway) -> Result<(), String> {
     demo.call(Method::POST, "/v1/events", "", &announcement).await
 }
 
-/// Somebody of the demo.
 #[derive(Debug)]
 pub struct Person {
-    /// Which of the four kinds.
     pub user_type: Audience,
-    /// Who.
     pub user_id: &'static str,
     /// The recipient record.
     pub details: Value,
 }
 
-/// Everybody of the demo.
 pub fn people() -> [Person; 6] {
     let person = |user_type, user_id: &'static str, name: &str, more: Value| {
         let mut details = json!({
@@ -89,7 +85,7 @@ struct Demo {
 impl Demo {
     async fn call(&self, method: Method, path: &str, key: &str, body: &Value) -> Result<(), String> {
         let status = self.send(method, path, key, body).await?;
-        // 409 on engines that were filled before: the demo data is there.
+        // 409 if an earlier start wrote the demo data.
         if status.is_success() || status == StatusCode::CONFLICT {
             Ok(())
         } else {

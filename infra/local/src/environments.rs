@@ -1,4 +1,4 @@
-//! What each function finds in its environment on this host, told to whoever runs its binary beside it.
+//! The environment of each function, for people who run its binary themselves.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use crate::aws::{Endpoints, REGION};
 use crate::containers::from_a_container;
 use crate::template::Function;
 
-/// What people open, on this machine and not in a container.
+/// URLs for people, who open them on this machine and not in a container.
 const FOR_PEOPLE: [&str; 2] = ["BELFRY_PUBLIC_URL", "BELFRY_LIVE_URL"];
 
-/// The variables of each function, by its logical id.
+/// By logical id.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct Environments {
     functions: BTreeMap<String, BTreeMap<String, String>>,
-    /// What Lambda adds to each.
+    /// What Lambda adds.
     #[serde(skip)]
     platform: BTreeMap<String, String>,
 }
 
 impl Environments {
-    /// With nothing in it yet. Secrets Manager answers at `secrets`.
+    /// Secrets Manager answers at `secrets`.
     pub fn new(endpoints: &Endpoints, secrets: &str) -> Self {
         let platform = [
             ("AWS_ENDPOINT_URL_DYNAMODB", endpoints.dynamodb.as_str()),
@@ -36,26 +36,20 @@ impl Environments {
         Self { functions: BTreeMap::new(), platform: platform.into() }
     }
 
-    /// Adds what a function is told by its settings.
     pub fn add(&mut self, function: &Function, settings: &BTreeMap<String, String>) {
         let mut environment = self.platform.clone();
         environment.extend(settings.clone());
         self.functions.insert(function.logical_id.clone(), environment);
     }
 
-    /// One function's variables, a line each, quoted as `.env` files are.
+    /// One function's variables in the format of `.env` files.
     pub fn lines(&self, function: &str) -> Option<String> {
         let variables = self.functions.get(function)?;
         Some(variables.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect())
     }
 
-    /// The functions' names, for people.
-    pub fn names(&self) -> String {
-        self.functions.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
-    }
-
-    /// What the functions are told in containers of this machine: what the template declares, because `sam local` passes
-    /// nothing else, with the loopback under the name that it has there.
+    /// The environments for `sam local` in containers, which passes only declared variables. URLs name this machine as
+    /// containers do.
     pub fn in_containers(&self, functions: &[Function]) -> BTreeMap<String, BTreeMap<String, String>> {
         let of_function = |function: &Function| {
             let told = self.functions.get(&function.logical_id).into_iter().flatten();

@@ -1,7 +1,6 @@
-//! The functions of this build, by the names that the template gives their binaries.
+//! The functions of this build, by the binary names in the template.
 //!
-//! A function is invoked as Lambda does it: JSON in, JSON out, within its timeout. That keeps the host honest: what
-//! a handler sees here is what it would see there.
+//! A function is invoked as in Lambda: JSON in, JSON out, within its timeout. A handler sees what it would see there.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,6 +15,7 @@ use runtime::Settings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tracing::Instrument;
 
 use crate::activity::Activity;
 use crate::aws::Clients;
@@ -24,52 +24,53 @@ use crate::metrics::RecentMetrics;
 use crate::start_lambda::StartLambda;
 use crate::template::Function;
 
-/// What a container may take to start, besides the function's own timeout.
+/// How long a container may take to start, in addition to the function's timeout.
 const COLD_CONTAINER: Duration = Duration::from_secs(60);
 
 type Handler = dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync;
 
-/// A function behind an event source.
+/// A function that can be invoked with an event.
 #[derive(Clone)]
 pub struct Invocable {
-    /// Its logical id in the template.
+    /// The logical id.
     pub name: String,
     timeout: Duration,
     handler: Arc<Handler>,
     activity: Activity,
 }
 
-/// What a function is, once it has started.
+/// A started function.
 pub enum Started {
-    /// It answers HTTP. It can be invoked with API Gateway's events as well.
+    /// It answers HTTP. It can also be invoked with API Gateway's events.
     Http(axum::Router, Invocable),
-    /// It is invoked with events.
     Events(Invocable),
 }
 
 /// A function did not start.
 #[derive(Debug, thiserror::Error)]
 #[error("function {name}: {problem}")]
-pub struct NotStarted {
+pub struct StartError {
     name: String,
     problem: String,
 }
 
-/// Starts a function with the settings that the template gives it.
+/// Starts a function with the environment that the template gives it.
 pub fn start(
     function: &Function,
     environment: BTreeMap<String, String>,
     clients: &Clients,
     activity: &Activity,
     metrics: &RecentMetrics,
-) -> Result<Started, NotStarted> {
+) -> Result<Started, StartError> {
     let own: belfry_aws::Settings = environment.clone().into_iter().collect();
     let settings: Settings = environment.into_iter().collect();
+    let own_metrics = metrics.kernel_sink();
+    let mut start = Start::with(own, clients.aws.clone(), clients.dynamodb.clone(), clients.sqs.clone(), own_metrics);
     let ledger = Ledger::new(clients.dynamodb.clone());
-    let failed = |problem: String| NotStarted { name: function.logical_id.clone(), problem };
+    let failed = |problem: String| StartError { name: function.logical_id.clone(), problem };
     let invocable = |handler| Invocable::new(function, Duration::ZERO, handler, activity);
     let (sqs, aws) = (clients.sqs.clone(), &clients.aws);
-    // A function behind an event source answers for itself: what fails in it is in its answer.
+    // Functions behind event sources report their failures in the response.
     macro_rules! behind_events {
         ($function:expr) => {{
             let function = Arc::new($function.map_err(|error| failed(error.to_string()))?);
@@ -79,11 +80,10 @@ pub fn start(
             }))))
         }};
     }
-    let (kernel_metrics, metrics) = (metrics.kernel_sink(), metrics.sink());
-    // A function on the kernel: built with the settings of its environment, all of whose mistakes are reported together.
+    let metrics = metrics.sink();
+    // Built with the settings of the environment. All mistakes are reported together.
     macro_rules! on_the_kernel {
         ($function:expr) => {{
-            let mut start = Start::with(own, aws.clone(), clients.dynamodb.clone(), sqs, kernel_metrics);
             let service = $function(&mut start);
             start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
             Ok(Started::Events(invocable(served(function, service))))
@@ -91,7 +91,6 @@ pub fn start(
     }
     match function.binary.as_str() {
         "api" => {
-            let mut start = Start::with(own, aws.clone(), clients.dynamodb.clone(), sqs, kernel_metrics);
             let router = api::router(&mut start);
             start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
             let invoked = router.clone();
@@ -99,23 +98,30 @@ pub fn start(
             Ok(Started::Http(router, invoked))
         }
         "outbox-stream" => on_the_kernel!(outbox_stream::function),
-        "fanout" => behind_events!(fanout::Fanout::new(&settings, ledger, sqs, metrics, aws)),
-        "deliver" => behind_events!(deliver::Deliver::new(&settings, ledger, sqs, aws, metrics)),
-        "inventory" => behind_events!(saga::Inventory::new(&settings, ledger, sqs, metrics)),
-        "payment" => behind_events!(saga::Payment::new(&settings, ledger, sqs, metrics, aws)),
-        "order" => behind_events!(saga::Order::new(&settings, ledger, sqs, metrics)),
+        "fanout" => on_the_kernel!(fanout::function),
+        "deliver" => on_the_kernel!(deliver::function),
+        "inventory" => on_the_kernel!(saga::inventory::function),
+        "payment" => on_the_kernel!(saga::payment::function),
+        "order" => on_the_kernel!(saga::order::function),
         "dead-letters" => on_the_kernel!(dead_letters::function),
-        "live" => behind_events!(live::Live::new(&settings, ledger)),
+        "live" => on_the_kernel!(live::function),
         "sweep" => {
-            let sweep = sweep::Sweep::new(&settings, ledger, sqs, metrics);
+            let belfry = sweep::kernel(&mut start);
+            start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
+            let sweep = sweep::Sweep::new(belfry, &settings, ledger, sqs, metrics);
             let sweep = Arc::new(sweep.map_err(|error| failed(error.to_string()))?);
             Ok(Started::Events(invocable(handler(move |event| {
                 let sweep = Arc::clone(&sweep);
                 async move { sweep.handle(event).await }
             }))))
         }
-        other => Err(failed(format!("this build has no function with the binary `{other}`"))),
+        other => Err(failed(format!("this build has no binary `{other}`"))),
     }
+}
+
+/// The span of an invocation: log lines within it name the function.
+pub fn span(function: &str) -> tracing::Span {
+    tracing::error_span!("invocation", function)
 }
 
 /// A function that runs on the kernel.
@@ -129,7 +135,7 @@ impl<S, E, R> Served<E, R> for S where
 {
 }
 
-/// Invokes a function as Lambda does, with a context that holds the deadline of its time limit.
+/// Invokes the function with a context that holds its deadline, as Lambda does.
 fn served<S, E, R>(function: &Function, service: S) -> Arc<Handler>
 where
     S: Served<E, R>,
@@ -176,10 +182,10 @@ where
 }
 
 impl Invocable {
-    fn new(function: &Function, slack: Duration, handler: Arc<Handler>, activity: &Activity) -> Self {
+    fn new(function: &Function, extra: Duration, handler: Arc<Handler>, activity: &Activity) -> Self {
         Self {
             name: function.logical_id.clone(),
-            timeout: Duration::from_secs(function.timeout.into()) + slack,
+            timeout: Duration::from_secs(function.timeout.into()) + extra,
             handler,
             activity: activity.clone(),
         }
@@ -199,11 +205,11 @@ impl Invocable {
 }
 
 impl Invocable {
-    /// Invokes the function. An error is what Lambda would call a function error: exception or timeout.
+    /// Invokes the function. An error is a function error in Lambda's sense: a panic, a failure or a timeout.
     pub async fn invoke(&self, event: Value) -> Result<Value, String> {
-        let _under_way = self.activity.begin();
-        // A task of its own, so that a panic is the function's error and not the poller's end.
-        let invocation = tokio::spawn((self.handler)(event));
+        let _running = self.activity.begin();
+        // In its own task, so a panic is the function's error and does not end the poller.
+        let invocation = tokio::spawn((self.handler)(event).instrument(span(&self.name)));
         let abort = invocation.abort_handle();
         match tokio::time::timeout(self.timeout, invocation).await {
             Ok(Ok(response)) => response,

@@ -1,5 +1,5 @@
-//! The local gateway: checks the token as API Gateway's authorizer would, and hands the claims over in the same
-//! place, the request context.
+//! The local API gateway: checks the token as API Gateway's authorizer does, and passes the claims in the request
+//! context.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const TOKEN_HOURS: i64 = 12;
 #[derive(Clone)]
 pub struct Gateway {
     key: TokenKey,
-    /// What the template says of each route: which ones are open.
+    /// To find the routes that need no token.
     api: Arc<HttpApi>,
     activity: Activity,
 }
@@ -41,13 +41,12 @@ pub struct TokenRequest {
     scopes: Vec<String>,
     #[serde(default)]
     name: Option<String>,
-    /// How long the token is good for; negative for one that has run out.
+    /// In seconds. Negative for an expired token.
     #[serde(default)]
     expires_in: Option<i64>,
 }
 
 impl TokenRequest {
-    /// A token for a machine of our own.
     pub fn operator(sub: &str, scopes: &[&str]) -> Self {
         let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
         Self { sub: sub.to_owned(), user_type: Audience::AdminUser, scopes, name: None, expires_in: None }
@@ -55,12 +54,11 @@ impl TokenRequest {
 }
 
 impl Gateway {
-    /// A gateway with a key of its own.
     pub fn new(api: HttpApi, activity: Activity) -> Self {
         Self { key: TokenKey::random(), api: Arc::new(api), activity }
     }
 
-    /// A token with the claims that an identity provider would put in.
+    /// Issues a token with the claims of an identity provider.
     pub fn issue(&self, request: &TokenRequest) -> String {
         let now = jiff::Timestamp::now().as_second();
         let mut claims = json!({
@@ -91,10 +89,10 @@ impl std::fmt::Debug for Gateway {
     }
 }
 
-/// Lets a request through to the function, with its claims, or answers 401 in its place.
+/// Passes a request with its claims to the function, or answers 401.
 pub async fn authorize(State(gateway): State<Gateway>, mut request: Request<Body>, next: Next) -> Response {
-    // Reading sets nothing going, and a page that looks again and again would never let the host be idle.
-    let _under_way = (!request.method().is_safe()).then(|| gateway.activity.begin());
+    // Reads are not counted: a page that polls would keep the host busy forever.
+    let _running = (!request.method().is_safe()).then(|| gateway.activity.begin());
     let route = gateway.api.route(request.method().as_str(), request.uri().path());
     let claims = match gateway.check(request.headers()) {
         Some(claims) => Some(claims),
@@ -110,7 +108,7 @@ pub async fn authorize(State(gateway): State<Gateway>, mut request: Request<Body
     next.run(request).await
 }
 
-/// API Gateway hands a function each header once, repeated ones joined with commas.
+/// API Gateway joins repeated headers with commas.
 fn join_repeated(headers: &mut HeaderMap) {
     let names: Vec<_> = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1).cloned().collect();
     for name in names {
@@ -121,7 +119,7 @@ fn join_repeated(headers: &mut HeaderMap) {
     }
 }
 
-/// The request context, in the JSON that API Gateway sends: claims as text, lists as `[a b]`.
+/// The request context as API Gateway sends it: claims are texts, and lists become `[a b]`.
 fn context(
     request: &Request<Body>,
     route_key: &str,

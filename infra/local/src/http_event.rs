@@ -1,5 +1,5 @@
-//! API Gateway's HTTP API in front of a function: the event that a request becomes (payload format 2.0), and the response
-//! that an answer becomes; and the same the other way round, for a function in this process that is invoked with an event.
+//! Converts HTTP requests to API Gateway events (payload format 2.0) and function responses to HTTP responses, and the
+//! reverse for an in-process function that is invoked with an event.
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -16,10 +16,9 @@ use tower::ServiceExt;
 
 use crate::functions::Invocable;
 
-/// API Gateway takes no larger request.
 const LARGEST_REQUEST: usize = 10 * 1024 * 1024;
 
-/// Routes that hand every request to a function as an event.
+/// Routes that invoke a function for every request.
 pub fn routes(function: Invocable) -> Router {
     Router::new().fallback(pass_on).with_state(function)
 }
@@ -31,13 +30,12 @@ async fn pass_on(State(function): State<Invocable>, request: Request) -> Respons
     };
     let answer = function.invoke(event).await.and_then(|answer| response(&answer));
     answer.unwrap_or_else(|problem| {
-        tracing::error!(function = function.name, problem, "function failed");
+        tracing::error!(function = function.name, problem, "function failed; answered 500");
         let body = json!({"message": "Internal Server Error"});
         (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(body)).into_response()
     })
 }
 
-/// The event of a request that the gateway has let through.
 async fn event(request: Request) -> Result<Value, StatusCode> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, LARGEST_REQUEST).await.map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
@@ -53,7 +51,7 @@ async fn event(request: Request) -> Result<Value, StatusCode> {
     let mut event = json!({
         "version": "2.0",
         "routeKey": context["routeKey"],
-        // As there: its escapes are decoded.
+        // API Gateway decodes escapes.
         "rawPath": percent_decode_str(parts.uri.path()).decode_utf8_lossy(),
         "rawQueryString": parts.uri.query().unwrap_or_default(),
         "headers": headers,
@@ -69,7 +67,7 @@ async fn event(request: Request) -> Result<Value, StatusCode> {
     Ok(event)
 }
 
-/// A body as JSON has it, and whether that is base64.
+/// The body in JSON, and whether it is base64.
 fn encoded(body: &[u8]) -> (Value, Value) {
     match std::str::from_utf8(body) {
         Ok(text) => (text.into(), false.into()),
@@ -77,10 +75,9 @@ fn encoded(body: &[u8]) -> (Value, Value) {
     }
 }
 
-/// The response that an answer stands for.
 fn response(answer: &Value) -> Result<Response, String> {
     let Some(status) = answer.get("statusCode") else {
-        // As there: what has no status is the body of a success.
+        // API Gateway answers 200 with a response that has no status.
         return Ok(axum::Json(answer).into_response());
     };
     let status = status.as_u64().and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
@@ -90,11 +87,11 @@ fn response(answer: &Value) -> Result<Response, String> {
         _ => body.as_bytes().to_vec(),
     };
     let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status.ok_or("statusCode is not a status")?;
+    *response.status_mut() = status.ok_or("statusCode is not an HTTP status")?;
     let headers = answer["headers"].as_object().into_iter().flatten();
     for (name, value) in headers.filter_map(|(name, value)| Some((name, value.as_str()?))) {
-        let name: HeaderName = name.parse().map_err(|_| format!("{name} is not a header"))?;
-        response.headers_mut().insert(name, value.parse().map_err(|_| "a header has no valid value")?);
+        let name: HeaderName = name.parse().map_err(|_| format!("{name} is not a valid header name"))?;
+        response.headers_mut().insert(name, value.parse().map_err(|_| "a header value is not valid")?);
     }
     for cookie in answer["cookies"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         response.headers_mut().append(SET_COOKIE, cookie.parse().map_err(|_| "a cookie is not valid")?);
@@ -102,7 +99,7 @@ fn response(answer: &Value) -> Result<Response, String> {
     Ok(response)
 }
 
-/// Invokes a function of this process that answers HTTP with an event, as its `main` does.
+/// Invokes an in-process HTTP function with an event, as its `main` does.
 pub async fn invoke(routes: Router, event: Value) -> Result<Value, String> {
     let request = lambda_http::request::from_str(&event.to_string()).map_err(|error| error.to_string())?;
     let request = belfry_http::raw_path::restore(request).map(|body| Body::from(body.to_vec()));

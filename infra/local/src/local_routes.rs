@@ -1,4 +1,4 @@
-//! `/local/*`: what a laptop has and the cloud has not. For people who try things and for tests.
+//! `/local/*`: endpoints that exist only locally, for people and tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,12 @@ use crate::demo::{self, Person};
 use crate::environments::Environments;
 use crate::functions::Invocable;
 use crate::gateway::{Gateway, TokenRequest};
+use crate::iam::IamGate;
 use crate::mapping::{Drained, Redelivered, redeliver};
 use crate::metrics::RecentMetrics;
 use crate::provision::Provisioned;
-use crate::rights::Door;
 use crate::template::Template;
 
-/// What the local routes act on.
 pub struct Local {
     pub api: Router,
     pub gateway: Gateway,
@@ -36,7 +35,7 @@ pub struct Local {
     pub providers_url: String,
     pub endpoints: Endpoints,
     pub clients: Clients,
-    pub door: Door,
+    pub iam: IamGate,
     pub stack: String,
     pub template: Template,
     pub provisioned: Provisioned,
@@ -51,7 +50,6 @@ pub struct Local {
 type Shared = State<Arc<Local>>;
 type Body<T> = Result<Json<T>, JsonRejection>;
 
-/// The routes.
 pub fn routes(local: Arc<Local>) -> Router {
     Router::new()
         .route("/local/tokens", post(tokens))
@@ -96,7 +94,7 @@ async fn faults(State(local): Shared, body: Body<Fault>) -> Result<Json<Value>, 
     Ok(Json(json!({})))
 }
 
-/// What the providers have been told to do, and how often they still will.
+/// The faults that are set on the local providers.
 async fn show_faults(State(local): Shared) -> Json<Value> {
     Json(json!({"faults": local.providers.faults()}))
 }
@@ -116,11 +114,11 @@ fn once() -> u32 {
 async fn redeliver_event(State(local): Shared, body: Body<Redeliver>) -> Result<Json<Value>, Refused> {
     let Json(Redeliver { event_id, times }) = body?;
     if !(1..=1000).contains(&times) {
-        return Err(Refused::bad_request("times: must be from 1 to 1000".to_owned()));
+        return Err(Refused::bad_request("times must be from 1 to 1000".to_owned()));
     }
     match redeliver(&local.deliveries, &local.functions, &event_id, times).await {
         Redelivered { deliveries: 0, .. } => {
-            Err(Refused::not_found(format!("nothing of event {event_id} has been delivered yet")))
+            Err(Refused::not_found(format!("event {event_id} has not been delivered to any function yet")))
         }
         Redelivered { deliveries, failed } => Ok(Json(json!({"deliveries": deliveries, "failed": failed}))),
     }
@@ -139,8 +137,7 @@ async fn inject(State(local): Shared, body: Body<Inject>) -> Result<Json<Value>,
         candidate.name == queue || candidate.logical_id == queue || candidate.name.ends_with(&format!("-{queue}"))
     };
     let Some(found) = local.template.queues.iter().find(is_named) else {
-        let names: Vec<&str> = local.template.queues.iter().map(|queue| queue.name.as_str()).collect();
-        return Err(Refused::not_found(format!("no queue {queue}; there are {}", names.join(", "))));
+        return Err(Refused::unknown("queue", &queue, local.template.queues.iter().map(|queue| queue.name.as_str())));
     };
     let url = local.provisioned.queue_url(&found.logical_id);
     let sent = local.clients.sqs.send_message().queue_url(url).message_body(body).send().await;
@@ -155,12 +152,11 @@ struct Invoke {
     event: Value,
 }
 
-/// Invokes a function with any event, as `aws lambda invoke` does: a schedule need not be waited for.
+/// Invokes a function with any event, as `aws lambda invoke` does.
 async fn invoke(State(local): Shared, body: Body<Invoke>) -> Result<Json<Value>, Refused> {
     let Json(Invoke { function, event }) = body?;
     let Some(found) = local.functions.iter().find(|candidate| candidate.name == function) else {
-        let names: Vec<&str> = local.functions.iter().map(|function| function.name.as_str()).collect();
-        return Err(Refused::not_found(format!("no function {function}; there are {}", names.join(", "))));
+        return Err(Refused::unknown("function", &function, local.function_names()));
     };
     match found.invoke(event).await {
         Ok(response) => Ok(Json(json!({"response": response}))),
@@ -174,18 +170,18 @@ async fn endpoints(State(local): Shared) -> Json<Value> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct EnvironmentQuery {
     function: Option<String>,
 }
 
-/// What functions find in their environment here: of all of them in the shape of `sam local invoke --env-vars`, of one
-/// as lines for `cargo lambda watch --env-file`.
-async fn environment(State(local): Shared, Query(asked): Query<Asked>) -> Result<Response, Refused> {
-    let Some(function) = asked.function else {
+/// The functions' environments: all in the format of `sam local invoke --env-vars`, or one in the format of `cargo
+/// lambda watch --env-file`.
+async fn environment(State(local): Shared, Query(query): Query<EnvironmentQuery>) -> Result<Response, Refused> {
+    let Some(function) = query.function else {
         return Ok(Json(&local.environments).into_response());
     };
     let Some(lines) = local.environments.lines(&function) else {
-        return Err(Refused::not_found(format!("no function {function}; there are {}", local.environments.names())));
+        return Err(Refused::unknown("function", &function, local.function_names()));
     };
     Ok(lines.into_response())
 }
@@ -194,7 +190,7 @@ async fn metrics(State(local): Shared) -> Json<Value> {
     Json(json!({"metrics": local.metrics.lines()}))
 }
 
-/// What the functions counted, by the second, and how full the queues are.
+/// The functions' counts per second and the queues' lengths.
 async fn pulse(State(local): Shared) -> Json<Value> {
     let worked = local.template.queues.iter().filter(|queue| queue.redrive.is_some());
     let queues = join_all(worked.map(|queue| async {
@@ -207,7 +203,6 @@ async fn pulse(State(local): Shared) -> Json<Value> {
     Json(json!({"now": now, "pulse": local.metrics.pulse(), "queues": queues}))
 }
 
-/// Whom the demo data knows.
 async fn people() -> Json<Value> {
     let people = demo::people().map(|Person { user_type, user_id, details }| {
         json!({"user_type": user_type, "user_id": user_id, "name": details["name"]})
@@ -215,15 +210,14 @@ async fn people() -> Json<Value> {
     Json(json!({"people": people}))
 }
 
-/// Fills in the demo data, as `--demo` does.
 async fn fill_demo(State(local): Shared) -> Result<Json<Value>, Refused> {
     demo::fill(local.api.clone(), &local.gateway).await.map_err(|error| Refused::internal(&error))?;
     Ok(Json(json!({})))
 }
 
-/// What each function may do, whether it has done it since the start, and what it was denied.
+/// Each function's permissions, whether it has used them, and what it was denied.
 async fn rights(State(local): Shared) -> Json<Value> {
-    Json(local.door.report())
+    Json(local.iam.report())
 }
 
 #[derive(Debug, Deserialize)]
@@ -233,17 +227,16 @@ struct PutSecret {
     value: Value,
 }
 
-/// Rotates a secret: this is its current value, and what was current is the previous one. The name may leave out the
-/// stack's.
+/// Rotates a secret: the current value becomes the previous one. The stack's prefix of the name is optional.
 async fn put_secret(State(local): Shared, body: Body<PutSecret>) -> Result<Json<Value>, Refused> {
     let Json(PutSecret { name, value }) = body?;
     let secrets = local.providers.secrets();
     let names = secrets.names();
     let full = format!("{}-{name}", local.stack);
     let Some(found) = names.iter().find(|known| **known == name || **known == full) else {
-        return Err(Refused::not_found(format!("no secret {name}; there are {}", names.join(", "))));
+        return Err(Refused::unknown("secret", &name, names.iter().map(String::as_str)));
     };
-    // A secret is text; that of parts is JSON.
+    // Secrets are texts. An object is stored as JSON.
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     secrets.put(found, text);
     Ok(Json(json!({})))
@@ -254,24 +247,31 @@ struct Idle {
     timeout: Option<f64>,
 }
 
-/// Returns when every stream and queue is drained, what is in flight or delayed included.
+/// Returns when every stream and queue is drained, including messages in flight or delayed.
 async fn idle(State(local): Shared, Query(query): Query<Idle>) -> Response {
     let limit = Duration::from_secs_f64(query.timeout.unwrap_or(30.0).clamp(0.0, 600.0));
     match tokio::time::timeout(limit, local.until_idle()).await {
         Ok(()) => Json(json!({"idle": true})).into_response(),
-        Err(_) => Refused(StatusCode::GATEWAY_TIMEOUT, "UNAVAILABLE", "still busy".to_owned()).into_response(),
+        Err(_) => {
+            Refused(StatusCode::GATEWAY_TIMEOUT, "UNAVAILABLE", "streams and queues are not drained yet".to_owned())
+                .into_response()
+        }
     }
 }
 
 impl Local {
+    fn function_names(&self) -> impl Iterator<Item = &str> {
+        self.functions.iter().map(|function| function.name.as_str())
+    }
+
     async fn until_idle(&self) {
         loop {
             let begun = self.activity.begun();
-            if self.activity.under_way() == 0 {
-                // Each look must begin after the one before has found nothing: a stream feeds a queue, and what
-                // reads the queue feeds a stream. If nothing began meanwhile, all of it was true at once.
+            if self.activity.running() == 0 {
+                // Each check begins after the one before has found nothing: a stream feeds queues, and their consumers
+                // feed streams. If nothing began meanwhile, everything was drained at once.
                 join_all(self.streams.iter().map(Drained::after_now)).await;
-                if self.queues_are_empty().await && self.activity.begun() == begun && self.activity.under_way() == 0 {
+                if self.queues_are_empty().await && self.activity.begun() == begun && self.activity.running() == 0 {
                     return;
                 }
             }
@@ -279,7 +279,7 @@ impl Local {
         }
     }
 
-    /// Of the queues that somebody reads; what lies in a dead letter queue that nobody reads is at rest.
+    /// Only queues with a consumer: a dead letter queue without one never empties.
     async fn queues_are_empty(&self) -> bool {
         let read = self.template.functions.iter().flat_map(|function| &function.queues);
         let empty = join_all(read.map(|mapping| self.queue_is_empty(&mapping.queue))).await;
@@ -290,7 +290,7 @@ impl Local {
         self.queue_counts(logical_id).await == Some([0; 3])
     }
 
-    /// How many messages are to be received, are in flight and are delayed; nothing where the queue does not say.
+    /// Visible, in-flight and delayed messages. `None` if the queue does not answer.
     async fn queue_counts(&self, logical_id: &str) -> Option<[u64; 3]> {
         let names = [
             QueueAttributeName::ApproximateNumberOfMessages,
@@ -306,7 +306,7 @@ impl Local {
     }
 }
 
-/// A refusal of a local route, in the shape of the API's errors.
+/// An error in the format of the API's.
 struct Refused(StatusCode, &'static str, String);
 
 impl Refused {
@@ -316,6 +316,11 @@ impl Refused {
 
     fn not_found(message: String) -> Self {
         Self(StatusCode::NOT_FOUND, "NOT_FOUND", message)
+    }
+
+    fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.collect();
+        Self::not_found(format!("no {kind} {name}; the {kind}s are {}", known.join(", ")))
     }
 
     fn internal(error: &impl std::fmt::Display) -> Self {

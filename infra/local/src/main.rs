@@ -1,17 +1,19 @@
-//! `belfry`: the whole stack on a laptop, and the check of any stack's tables.
+//! The `belfry` program: runs the whole stack locally and verifies the tables of any stack.
 
+mod log;
 mod verify_command;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use engine::{Engine, Ports};
-use local::{Containers, Endpoints, Host, Options};
+use local::{Containers, ContainersError, Endpoints, Host, Options, START};
+use log::{LogFormat, start_log};
 use runtime::Settings;
 
-/// Belfry on a laptop: every function, every mapping, on embedded engines. No Docker, no account.
+/// Runs the whole stack locally: all functions and event source mappings, on embedded DynamoDB and SQS engines.
 #[derive(Debug, Parser)]
 #[command(name = "belfry", version)]
 struct Arguments {
@@ -20,35 +22,50 @@ struct Arguments {
     /// The port of the HTTP API.
     #[arg(long, default_value_t = 3000)]
     port: u16,
-    /// Fill in demo data: recipients of all four kinds, stock and a few events.
+    /// Write demo data: recipients of all four kinds, stock, and a few events.
     #[arg(long)]
     demo: bool,
-    /// The stack's name, which the names of tables and queues begin with.
+    /// The stack name, the prefix of all table and queue names.
     #[arg(long, default_value = local::STACK)]
     stack: String,
-    /// Another template than the one that is deployed.
-    #[arg(long)]
+    /// A template to use instead of infra/template.yaml.
+    #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
-    /// Poll no stream and no queue and run no schedule: functions are invoked by hand, for example with `cargo lambda
-    /// invoke` in an environment that `/local/environment` tells.
+    /// Run no pollers and no schedules. Invoke functions by hand, for example with `cargo lambda invoke` and the
+    /// environment from `/local/environment`.
     #[arg(long)]
     by_hand: bool,
-    /// Let containers of this machine reach the host, the engines and the stand-ins, and write what their functions need to
-    /// target/environment.json, for `sam local invoke --env-vars`.
-    #[arg(long, global = true)]
-    containers: bool,
-    /// The address at which containers reach this machine, where it is not that of Docker's default bridge; as --containers.
-    #[arg(long, global = true, value_name = "ADDRESS")]
-    containers_address: Option<IpAddr>,
-    /// Invoke the functions in `sam local start-lambda`, which answers here (http://127.0.0.1:3001), instead of running them
-    /// in this process; as --containers. Roles are not enforced: containers sign with the caller's own keys.
+    #[command(flatten)]
+    containers: ContainersArguments,
+    /// Invoke the functions in `sam local start-lambda` at this URL instead of running them in this process. Implies
+    /// --containers. Roles are not enforced, because containers sign with your own keys.
     #[arg(long, value_name = "URL", conflicts_with = "demo", value_parser = start_lambda)]
     lambda: Option<String>,
+    /// The format of the log on standard error. BELFRY_LOG sets the level: error, warn, info or debug.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
+    log: LogFormat,
 }
 
-/// A URL to which the path of an invocation can be added.
+#[derive(Debug, Args)]
+struct ContainersArguments {
+    /// Also listen where containers on this machine can connect, and write their functions' environments to
+    /// target/environment.json for `sam local invoke --env-vars`.
+    #[arg(long)]
+    containers: bool,
+    /// The address at which containers reach this machine, if it is not Docker's default bridge. Implies --containers.
+    #[arg(long, value_name = "ADDRESS")]
+    containers_address: Option<IpAddr>,
+}
+
+impl ContainersArguments {
+    fn find(&self, is_implied: bool) -> Result<Option<Containers>, ContainersError> {
+        let is_wanted = self.containers || self.containers_address.is_some() || is_implied;
+        is_wanted.then(|| Containers::find(self.containers_address)).transpose()
+    }
+}
+
 fn start_lambda(text: &str) -> Result<String, String> {
-    match text.parse::<outside::Url>() {
+    match text.parse::<provider_http::Url>() {
         Ok(url) if url.scheme() == "http" && url.path() == "/" && url.query().is_none() => Ok(text.to_owned()),
         _ => Err("must be a URL such as http://127.0.0.1:3001".to_owned()),
     }
@@ -56,16 +73,18 @@ fn start_lambda(text: &str) -> Result<String, String> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The engines alone, for hosts that come and go while the data stays.
+    /// Runs only the engines, so that the data outlives the hosts that use them.
     Engine {
-        /// The port of DynamoDB; any free one by default.
+        /// The port of DynamoDB. The system chooses one for 0.
         #[arg(long, default_value_t = 0)]
         dynamodb_port: u16,
-        /// The port of SQS; any free one by default.
+        /// The port of SQS. The system chooses one for 0.
         #[arg(long, default_value_t = 0)]
         sqs_port: u16,
+        #[command(flatten)]
+        containers: ContainersArguments,
     },
-    /// Checks what must hold on live tables, here or in an account, and says what is wrong. It only reads.
+    /// Checks the invariants on live tables, locally or in an AWS account. It only reads.
     Verify(verify_command::Verify),
 }
 
@@ -85,26 +104,27 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    // Standard output has one line, the ready line; the log goes beside it.
-    runtime::log_as_json(&Settings::from_env(), "warn", std::io::stderr)?;
-    let asked_to_stop = signal()?;
-    let is_for_containers =
-        arguments.containers || arguments.containers_address.is_some() || arguments.lambda.is_some();
-    let containers = is_for_containers.then(|| Containers::find(arguments.containers_address)).transpose()?;
-    if let Some(Command::Engine { dynamodb_port, sqs_port }) = arguments.command {
-        let also: Vec<IpAddr> = containers.iter().map(|containers| containers.address).collect();
+    // Programs read the ready line, so it is the only line on standard output.
+    start_log(arguments.log, &Settings::from_env(), std::io::stderr)?;
+    let stop_requested = signal()?;
+    if let Some(Command::Engine { dynamodb_port, sqs_port, containers }) = arguments.command {
+        let also: Vec<IpAddr> = containers.find(false)?.iter().map(|containers| containers.address).collect();
         let engine = Engine::start_at(Ports { dynamodb: dynamodb_port, sqs: sqs_port }, &also).await?;
         println!(
             "belfry engine ready AWS_ENDPOINT_URL_DYNAMODB={} AWS_ENDPOINT_URL_SQS={}",
             engine.dynamodb_url(),
             engine.sqs_url()
         );
-        asked_to_stop.await;
+        stop_requested.await;
         engine.stop().await;
         return Ok(());
     }
+    let containers = arguments.containers.find(arguments.lambda.is_some())?;
     let template = match &arguments.template {
-        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?),
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            Some(read.map_err(|error| format!("cannot read --template {}: {error}", path.display()))?)
+        }
         None => None,
     };
     let host = Host::start(Options {
@@ -120,17 +140,23 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
         ..Options::default()
     })
     .await?;
-    println!("belfry ready on {}", host.url());
     if let Some(Containers { address, environment }) = containers {
-        eprintln!("belfry: containers reach this machine at {address}; their functions need {}", environment.display());
+        tracing::info!(target: START, %address, environment = %environment.display(), "containers can connect");
     }
-    asked_to_stop.await;
+    println!("belfry ready on {}", host.url());
+    let console = format!("{}/", host.url());
+    match (arguments.log, arguments.demo) {
+        (LogFormat::Json, demo) => tracing::info!(target: START, console, demo, "open the console"),
+        (LogFormat::Text, true) => eprintln!("Open the console with demo data at {console}"),
+        (LogFormat::Text, false) => eprintln!("Open the console at {console} (--demo starts with demo data)"),
+    }
+    stop_requested.await;
     host.stop().await;
     Ok(())
 }
 
-/// Resolves at Ctrl-C or SIGTERM. The handlers are in place when this returns, before anything is started: a signal
-/// that comes right after the ready line must not find the default, which ends the process on the spot.
+/// Resolves at Ctrl-C or SIGTERM. The handlers are installed when this returns. Until then, a signal would end the process
+/// without a clean stop.
 #[cfg(unix)]
 fn signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};

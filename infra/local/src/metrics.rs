@@ -1,5 +1,5 @@
-//! The metrics of the functions, kept for `GET /local/metrics` and added up for `GET /local/pulse`: in the cloud,
-//! CloudWatch reads them off the log.
+//! The functions' metrics, for `GET /local/metrics` and `GET /local/pulse`. In AWS, CloudWatch extracts them from the
+//! log.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,42 +10,38 @@ use serde_json::Value;
 
 use crate::pulse::Pulse;
 
-/// How many lines are kept.
 const KEPT: usize = 10_000;
 
-/// The last lines in embedded metric format.
 #[derive(Debug, Clone, Default)]
 pub struct RecentMetrics {
     lines: Arc<Mutex<VecDeque<String>>>,
     pulse: Arc<Mutex<Pulse>>,
 }
 
-/// Collects one line.
 struct Line {
     bytes: Vec<u8>,
     recent: RecentMetrics,
 }
 
 impl RecentMetrics {
-    /// Metrics that end up here.
+    /// Metrics that are written here.
     pub fn sink(&self) -> Metrics {
         let recent = self.clone();
         Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
     }
 
-    /// Metrics of functions on the kernel, which end up here too.
+    /// The same for functions on the kernel.
     pub fn kernel_sink(&self) -> belfry_aws::Metrics {
         let recent = self.clone();
         belfry_aws::Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
     }
 
-    /// The lines, oldest first.
+    /// Oldest first.
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// What was counted, by the second.
     pub fn pulse(&self) -> Pulse {
         self.pulse.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

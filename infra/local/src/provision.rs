@@ -1,4 +1,4 @@
-//! Creates the template's tables and queues where they do not exist yet, as a deployment would.
+//! Creates the template's tables and queues if they do not exist.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,27 @@ use aws_sdk_dynamodb::types::{
 use aws_sdk_sqs::types::QueueAttributeName;
 
 use crate::aws::Clients;
-use crate::template::{AttributeType, KeySchema, Projection, Queue, Reference, StreamView, Table, Template};
+use crate::template::{KeySchema, Projection, Queue, Reference, Table, Template};
 
-/// What exists once the template is provisioned: what its references stand for.
+/// The ARNs and URLs of the created resources, by logical id.
 #[derive(Debug, Clone, Default)]
 pub struct Provisioned {
     queue_urls: BTreeMap<String, String>,
     queue_arns: BTreeMap<String, String>,
     stream_arns: BTreeMap<String, String>,
-    /// By the logical ids of their resources.
-    secret_arns: BTreeMap<String, String>,
+    pub secret_arns: BTreeMap<String, String>,
 }
 
 /// A table or queue could not be created.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot create {name}: {problem}")]
-pub struct NotProvisioned {
+pub struct ProvisionError {
     name: String,
     problem: String,
 }
 
 impl Provisioned {
-    /// What a reference stands for.
+    /// The name, ARN or URL that a reference stands for.
     pub fn locate(&self, reference: &Reference) -> Option<String> {
         match reference {
             Reference::QueueUrl(queue) => self.queue_urls.get(queue).cloned(),
@@ -44,47 +43,48 @@ impl Provisioned {
         }
     }
 
-    /// With secrets whose ARNs these are, by logical id.
-    pub fn with_secrets(self, secret_arns: BTreeMap<String, String>) -> Self {
-        Self { secret_arns, ..self }
-    }
-
-    /// The URL of a queue, by logical id.
     pub fn queue_url(&self, logical_id: &str) -> &str {
         self.queue_urls.get(logical_id).map_or("", String::as_str)
     }
 
-    /// The ARN of a queue, by logical id.
     pub fn queue_arn(&self, logical_id: &str) -> &str {
         self.queue_arns.get(logical_id).map_or("", String::as_str)
     }
 
-    /// The ARN of a table's stream, by logical id.
     pub fn stream_arn(&self, logical_id: &str) -> &str {
         self.stream_arns.get(logical_id).map_or("", String::as_str)
     }
 }
 
-/// Creates what does not exist yet.
-pub async fn provision(template: &Template, clients: &Clients) -> Result<Provisioned, NotProvisioned> {
+/// Creates the tables that do not exist yet.
+pub async fn create_tables(template: &Template, clients: &Clients) -> Result<Provisioned, ProvisionError> {
     let mut provisioned = Provisioned::default();
     for table in &template.tables {
-        let failed = |problem: String| NotProvisioned { name: table.name.clone(), problem };
+        let failed = |problem: String| ProvisionError { name: table.name.clone(), problem };
         let stream_arn = create_table(table, clients).await.map_err(failed)?;
         provisioned.stream_arns.extend(stream_arn.map(|arn| (table.logical_id.clone(), arn)));
-    }
-    // A queue names the ARN of its dead letter queue, so the latter comes first.
-    let (plain, redriving): (Vec<_>, Vec<_>) = template.queues.iter().partition(|queue| queue.redrive.is_none());
-    for queue in plain.into_iter().chain(redriving) {
-        let failed = |problem: String| NotProvisioned { name: queue.name.clone(), problem };
-        let (url, arn) = create_queue(queue, &provisioned, clients).await.map_err(failed)?;
-        provisioned.queue_urls.insert(queue.logical_id.clone(), url);
-        provisioned.queue_arns.insert(queue.logical_id.clone(), arn);
     }
     Ok(provisioned)
 }
 
-/// Creates a table; gives back its stream's ARN, if it has one.
+/// Creates the queues that do not exist yet.
+pub async fn create_queues(
+    template: &Template,
+    clients: &Clients,
+    provisioned: &mut Provisioned,
+) -> Result<(), ProvisionError> {
+    // A redrive policy names the ARN of the dead letter queue, so dead letter queues come first.
+    let (plain, redriving): (Vec<_>, Vec<_>) = template.queues.iter().partition(|queue| queue.redrive.is_none());
+    for queue in plain.into_iter().chain(redriving) {
+        let failed = |problem: String| ProvisionError { name: queue.name.clone(), problem };
+        let (url, arn) = create_queue(queue, provisioned, clients).await.map_err(failed)?;
+        provisioned.queue_urls.insert(queue.logical_id.clone(), url);
+        provisioned.queue_arns.insert(queue.logical_id.clone(), arn);
+    }
+    Ok(())
+}
+
+/// Creates a table. Returns the ARN of its stream, if it has one.
 async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>, String> {
     let mut request = clients
         .dynamodb
@@ -92,11 +92,11 @@ async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>
         .table_name(&table.name)
         .billing_mode(BillingMode::PayPerRequest)
         .set_key_schema(Some(key_schema(&table.key)?));
-    for (name, kind) in &table.attributes {
-        let definition = AttributeDefinition::builder().attribute_name(name).attribute_type(scalar(*kind));
+    for name in &table.attributes {
+        let definition = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
         request = request.attribute_definitions(definition.build().map_err(|error| error.to_string())?);
     }
-    for index in &table.indexes {
+    for index in &table.global_indexes {
         let definition = GlobalSecondaryIndex::builder()
             .index_name(&index.name)
             .set_key_schema(Some(key_schema(&index.key)?))
@@ -110,8 +110,9 @@ async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>
             .projection(projection(&index.projection));
         request = request.local_secondary_indexes(definition.build().map_err(|error| error.to_string())?);
     }
-    if let Some(view) = table.stream {
-        let specification = StreamSpecification::builder().stream_enabled(true).stream_view_type(stream_view(view));
+    if table.has_stream {
+        let specification = StreamSpecification::builder().stream_enabled(true);
+        let specification = specification.stream_view_type(StreamViewType::NewImage);
         request = request.stream_specification(specification.build().map_err(|error| error.to_string())?);
     }
     match request.send().await {
@@ -121,21 +122,22 @@ async fn create_table(table: &Table, clients: &Clients) -> Result<Option<String>
     }
     let described = clients.dynamodb.describe_table().table_name(&table.name).send().await;
     let described = described.map_err(|error| aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string())?;
-    let there = described.table.ok_or("is there, and not described")?;
+    let there = described.table.ok_or("the table exists but cannot be described")?;
     has_indexes(table, &there)?;
     Ok(there.latest_stream_arn)
 }
 
-/// A table of an earlier template is there as it was created then, and no function would know why its queries fail.
+/// A table that an earlier template created may lack an index, and queries on it would fail without a reason.
 fn has_indexes(table: &Table, there: &TableDescription) -> Result<(), String> {
     let global = there.global_secondary_indexes().iter().filter_map(|index| index.index_name());
     let names: Vec<&str> =
         global.chain(there.local_secondary_indexes().iter().filter_map(|index| index.index_name())).collect();
     match table.all_indexes().find(|index| !names.contains(&index.name.as_str())) {
         None => Ok(()),
-        Some(index) => {
-            Err(format!("has no index {}: an earlier template created it, start with other data", index.name))
-        }
+        Some(index) => Err(format!(
+            "has no index {}: the table was created by an earlier template; start with new data",
+            index.name
+        )),
     }
 }
 
@@ -148,16 +150,14 @@ async fn set_ttl(table: &Table, clients: &Clients) -> Result<(), String> {
     update.send().await.map(drop).map_err(|error| aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string())
 }
 
-/// Creates a queue; gives back its URL and ARN.
+/// Creates a queue. Returns its URL and ARN.
 async fn create_queue(queue: &Queue, known: &Provisioned, clients: &Clients) -> Result<(String, String), String> {
     let mut request = clients
         .sqs
         .create_queue()
         .queue_name(&queue.name)
         .attributes(QueueAttributeName::VisibilityTimeout, queue.visibility_timeout.to_string())
-        .attributes(QueueAttributeName::MessageRetentionPeriod, queue.retention.to_string())
-        .attributes(QueueAttributeName::DelaySeconds, queue.delay.to_string())
-        .attributes(QueueAttributeName::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string());
+        .attributes(QueueAttributeName::MessageRetentionPeriod, queue.retention.to_string());
     if let Some(redrive) = &queue.redrive {
         let policy = serde_json::json!({
             "deadLetterTargetArn": known.queue_arn(&redrive.dead_letter_queue),
@@ -166,12 +166,12 @@ async fn create_queue(queue: &Queue, known: &Provisioned, clients: &Clients) -> 
         request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
     }
     let created = request.send().await.map_err(|error| aws_sdk_sqs::error::DisplayErrorContext(&error).to_string())?;
-    let url = created.queue_url.ok_or("no queue URL in the answer")?;
+    let url = created.queue_url.ok_or("CreateQueue returned no URL")?;
     let attributes =
         clients.sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::QueueArn).send().await;
     let attributes = attributes.map_err(|error| aws_sdk_sqs::error::DisplayErrorContext(&error).to_string())?;
     let arn = attributes.attributes.and_then(|mut attributes| attributes.remove(&QueueAttributeName::QueueArn));
-    Ok((url, arn.ok_or("no queue ARN in the answer")?))
+    Ok((url, arn.ok_or("GetQueueAttributes returned no ARN")?))
 }
 
 fn key_schema(key: &KeySchema) -> Result<Vec<KeySchemaElement>, String> {
@@ -190,21 +190,4 @@ fn projection(projection: &Projection) -> SdkProjection {
             .set_non_key_attributes(Some(attributes.clone())),
     }
     .build()
-}
-
-fn scalar(kind: AttributeType) -> ScalarAttributeType {
-    match kind {
-        AttributeType::Text => ScalarAttributeType::S,
-        AttributeType::Number => ScalarAttributeType::N,
-        AttributeType::Binary => ScalarAttributeType::B,
-    }
-}
-
-fn stream_view(view: StreamView) -> StreamViewType {
-    match view {
-        StreamView::KeysOnly => StreamViewType::KeysOnly,
-        StreamView::NewImage => StreamViewType::NewImage,
-        StreamView::OldImage => StreamViewType::OldImage,
-        StreamView::NewAndOldImages => StreamViewType::NewAndOldImages,
-    }
 }

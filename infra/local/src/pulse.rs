@@ -1,14 +1,13 @@
-//! The functions' metrics by the second, for the console's charts: in the cloud, CloudWatch adds them up.
+//! The functions' metrics per second, for the console's charts.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many seconds are kept.
 const KEPT: usize = 600;
 
-/// Metrics that are counted, and what the console calls them.
+/// The metrics and their names in the console.
 const COUNTED: [(&str, &str); 15] = [
     ("Accepted", "accepted"),
     ("EventsAccepted", "accepted"),
@@ -27,31 +26,29 @@ const COUNTED: [(&str, &str); 15] = [
     ("Held", "dead_letters"),
 ];
 
-/// A send that failed is a dead letter too; the consumers' metric does not count it.
+/// A failed send is also a dead letter, but the consumers' metric does not count it.
 const FAILED: &str = "failed";
 const DEAD_LETTERS: &str = "dead_letters";
 
-/// Counts since the start, and of each of the last seconds.
+/// Counts since the start and for each of the last seconds.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Pulse {
     totals: BTreeMap<&'static str, u64>,
     seconds: VecDeque<Second>,
 }
 
-/// One second in which something was counted.
 #[derive(Debug, Clone, Serialize)]
 struct Second {
-    /// Since the epoch.
     at: i64,
     #[serde(flatten)]
     counts: BTreeMap<&'static str, u64>,
-    /// The longest that an event took from its commit to its last queue.
+    /// The longest time from an event's commit to its last queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     relay_lag_ms: Option<f64>,
 }
 
 impl Pulse {
-    /// Adds one line in embedded metric format, written in second `at`.
+    /// Adds a line in embedded metric format that was written in second `at`.
     pub fn add(&mut self, at: i64, line: &Value) {
         if self.seconds.back().is_none_or(|last| last.at < at) {
             self.seconds.push_back(Second { at, counts: BTreeMap::new(), relay_lag_ms: None });

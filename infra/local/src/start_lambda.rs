@@ -1,4 +1,4 @@
-//! `sam local start-lambda`: functions in containers of Lambda's own image, invoked over HTTP.
+//! Invokes functions in containers of Lambda's image through `sam local start-lambda`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,47 +7,44 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// How long to wait before asking again where nobody listens yet: `start-lambda` reads what the host has written, so it
-/// starts later.
-const ASK_AGAIN: Duration = Duration::from_millis(250);
-/// How long a connection may take.
-const TO_CONNECT: Duration = Duration::from_secs(2);
+/// `start-lambda` reads a file that the host writes, so it starts later. This is the pause between attempts.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where `start-lambda` answers.
 #[derive(Debug, Clone)]
 pub struct StartLambda {
     client: reqwest::Client,
     url: String,
-    is_missed: Arc<AtomicBool>,
+    is_waiting: Arc<AtomicBool>,
     stop: CancellationToken,
 }
 
 impl StartLambda {
-    /// It answers at `url`, for example `http://127.0.0.1:3001`. Once `stop` is cancelled, nobody waits for it to listen.
+    /// For example at `http://127.0.0.1:3001`. Cancelling `stop` ends the wait for it.
     pub fn new(url: &str, stop: CancellationToken) -> Self {
-        let client = outside::http::client(TO_CONNECT);
-        Self { client, url: url.trim_end_matches('/').to_owned(), is_missed: Arc::default(), stop }
+        let client = provider_http::client(CONNECT_TIMEOUT);
+        Self { client, url: url.trim_end_matches('/').to_owned(), is_waiting: Arc::default(), stop }
     }
 
-    /// Invokes a function and waits for its answer, as long as its caller does; for `start-lambda` itself as well.
+    /// Invokes a function. Waits until `start-lambda` listens.
     pub async fn invoke(self, function: String, event: Value) -> Result<Value, String> {
-        let Self { client, url, is_missed, stop } = self;
+        let Self { client, url, is_waiting, stop } = self;
         let url = format!("{url}/2015-03-31/functions/{function}/invocations");
         loop {
             match client.post(&url).json(&event).send().await {
                 Ok(answer) => {
-                    is_missed.store(false, Ordering::Relaxed);
+                    is_waiting.store(false, Ordering::Relaxed);
                     let status = answer.status().as_u16();
                     let has_failed = answer.headers().contains_key("x-amz-function-error");
                     let body = answer.bytes().await.map_err(|error| ledger::causes(&error))?;
                     return read(status, has_failed, &body);
                 }
                 Err(error) if error.is_connect() => {
-                    if !is_missed.swap(true, Ordering::Relaxed) {
-                        tracing::warn!(url, "sam local start-lambda does not answer: waiting for it");
+                    if !is_waiting.swap(true, Ordering::Relaxed) {
+                        tracing::warn!(url, "waiting for sam local start-lambda");
                     }
-                    if stop.run_until_cancelled(tokio::time::sleep(ASK_AGAIN)).await.is_none() {
-                        return Err("the host stops, and start-lambda does not answer".to_owned());
+                    if stop.run_until_cancelled(tokio::time::sleep(RETRY_AFTER)).await.is_none() {
+                        return Err("the host stopped before start-lambda answered".to_owned());
                     }
                 }
                 Err(error) => return Err(ledger::causes(&error)),
@@ -56,18 +53,18 @@ impl StartLambda {
     }
 }
 
-/// What an answer of `start-lambda` says of the invocation.
+/// The function's response or error.
 fn read(status: u16, has_failed: bool, body: &[u8]) -> Result<Value, String> {
-    let said = || String::from_utf8_lossy(body).into_owned();
+    let text = || String::from_utf8_lossy(body).into_owned();
     if has_failed || status >= 400 {
-        return Err(format!("start-lambda answered {status}: {}", said()));
+        return Err(format!("start-lambda answered {status}: {}", text()));
     }
     match serde_json::from_slice::<Value>(body) {
-        // A process that ended has no answer: Lambda's emulator gives this one, without the header.
+        // If the process exits, Lambda's emulator returns this body without the header.
         Ok(error) if error.get("errorType").is_some() && error.get("errorMessage").is_some() => Err(error.to_string()),
         Ok(answer) => Ok(answer),
-        Err(_) if body.is_empty() => Err("no answer: the function ended or timed out".to_owned()),
-        Err(_) => Err(format!("not JSON: {}", said())),
+        Err(_) if body.is_empty() => Err("empty response: the function exited or timed out".to_owned()),
+        Err(_) => Err(format!("the response is not JSON: {}", text())),
     }
 }
 

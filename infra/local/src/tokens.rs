@@ -1,5 +1,5 @@
-//! The tokens of this host: JSON web tokens, signed with HS256. It takes none that it has not signed itself, so there is
-//! one algorithm and one key, and the signature and the expiry are all that must be checked.
+//! The tokens of the local gateway: JSON web tokens signed with HS256. The gateway accepts only its own tokens, so
+//! there is one algorithm and one key.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,20 +7,19 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 
-/// Signs tokens and reads them. The key is new at every start: a token of yesterday's host is no good today.
+/// Signs and checks tokens. The key is new at every start, so tokens of an earlier host are invalid.
 #[derive(Clone)]
 pub(crate) struct TokenKey {
     mac: Hmac<Sha256>,
 }
 
 impl TokenKey {
-    /// A random key, as long as the blocks of the hash.
+    /// As long as the blocks of the hash.
     pub(crate) fn random() -> Self {
         let key: [u8; 64] = rand::random();
         Self { mac: Hmac::new(&key.into()) }
     }
 
-    /// A token with these claims.
     pub(crate) fn sign(&self, claims: &Value) -> String {
         let header = json!({"typ": "JWT", "alg": "HS256"});
         let [header, claims] = [&header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
@@ -29,7 +28,7 @@ impl TokenKey {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// The claims of a token that this key has signed and that has not expired at `now`, in Unix seconds.
+    /// The claims of a token that this key has signed and that is not expired at `now`, in Unix seconds.
     pub(crate) fn claims(&self, token: &str, now: i64) -> Option<Map<String, Value>> {
         let (signed, signature) = token.rsplit_once('.')?;
         // Compares in constant time.

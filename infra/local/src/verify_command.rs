@@ -1,7 +1,7 @@
-//! `belfry verify`: checks what must hold on live tables, and says what is wrong.
+//! `belfry verify`: checks the invariants on live tables and reports violations.
 //!
-//! Exit code 0: everything holds. 1: violations, one line each. 2: it could not read. 3: nothing is wrong, but not
-//! everything could be judged.
+//! Exit codes: 0 if all invariants hold, 1 for violations, 2 if the tables cannot be read, 3 if there are no violations but
+//! some rows could not be decided.
 
 use std::cell::RefCell;
 use std::num::NonZeroU16;
@@ -15,47 +15,46 @@ use ledger::{Ledger, Patience};
 use runtime::Settings;
 use verify::{Pace, Progress, Report, Terms, Verdict};
 
-/// How often a table that takes long says how far it is.
+/// How often the progress of a long scan is printed.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
-/// How long a host may take to say where its tables are.
 const HOST_LIMIT: Duration = Duration::from_secs(10);
 
-/// The name under which `samconfig.toml` deploys a first stack.
+/// The default name of a deployed stack.
 const DEPLOYED: &str = "belfry";
 
-/// What to check, and how.
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// The stack's name, which the names of its tables begin with: by default the one that the host runs, `belfry-local`
-    /// where an endpoint is named, and `belfry` in an account.
+    /// The stack name, the prefix of all table names. Defaults to the host's stack with --host, to `belfry-local` with an
+    /// endpoint in the environment, and to `belfry` in an AWS account.
     #[arg(long)]
     stack: Option<String>,
-    /// A host that runs here, whose tables are meant: `http://127.0.0.1:3000`. Without it, AWS_ENDPOINT_URL_DYNAMODB or
-    /// AWS_ENDPOINT_URL; without those, the account and region of AWS's ordinary chain.
-    #[arg(long)]
+    /// The URL of a running local host, such as http://127.0.0.1:3000. Defaults to AWS_ENDPOINT_URL_DYNAMODB, then
+    /// AWS_ENDPOINT_URL, then the account and region of the environment.
+    #[arg(long, value_name = "URL")]
     host: Option<String>,
-    /// How long after its time something may still be under way, in seconds.
-    #[arg(long, default_value_t = 900)]
+    /// How long after its due time something may still be in progress, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 900)]
     grace: u64,
-    /// What was recorded before this time is not held to the routes of this build: when routing.toml last changed.
-    #[arg(long, value_parser = time)]
+    /// Do not check events recorded before this time against the routes of this build. Use the time of the deployment that
+    /// last changed routing.toml.
+    #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<Time>,
-    /// How many parts of each table are read side by side.
+    /// How many segments of each table are read concurrently.
     #[arg(long, default_value = "1")]
     segments: NonZeroU16,
-    /// How many rows a second are read at most.
-    #[arg(long)]
+    /// The most rows to read per second. Unlimited by default.
+    #[arg(long, value_name = "ROWS")]
     rows_per_second: Option<NonZeroU16>,
-    /// How to say what was found.
+    /// The format of the report.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// How to say what was found.
+/// The format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One line each, and a summary.
+    /// One line for each violation, and a summary.
     Text,
     /// One JSON document.
     Json,
@@ -66,13 +65,13 @@ fn time(text: &str) -> Result<Time, String> {
 }
 
 impl Verify {
-    /// Checks, and says what was found.
+    /// Checks the tables and prints the report.
     pub async fn run(&self) -> ExitCode {
-        let said = match self.check().await {
-            Ok(report) => self.say(&report).map(|()| report.verdict()).map_err(Into::into),
+        let printed = match self.check().await {
+            Ok(report) => self.print(&report).map(|()| report.verdict()).map_err(Into::into),
             Err(problem) => Err(problem),
         };
-        match said {
+        match printed {
             Ok(Verdict::Holds) => ExitCode::SUCCESS,
             Ok(Verdict::Violated) => ExitCode::from(1),
             Ok(Verdict::Undecided) => ExitCode::from(3),
@@ -83,7 +82,7 @@ impl Verify {
         }
     }
 
-    fn say(&self, report: &Report) -> Result<(), serde_json::Error> {
+    fn print(&self, report: &Report) -> Result<(), serde_json::Error> {
         match self.format {
             Format::Text => println!("{report}"),
             Format::Json => println!("{}", serde_json::to_string_pretty(report)?),
@@ -96,23 +95,27 @@ impl Verify {
         let terms = Terms { since: self.since, ..terms };
         let pace = Pace { segments: self.segments, rows_per_second: self.rows_per_second, ..Pace::default() };
         let Target { endpoint, stack } = self.target().await?;
-        // Nobody waits for an answer here: a table that throttles is read more slowly.
+        // A throttled table is read more slowly.
         let patience = Patience { attempts: 20, within: Duration::from_secs(60), ..Patience::default() };
         let ledger = Ledger::new(local::dynamodb(endpoint.as_deref())?).with_patience(patience);
         let last = RefCell::new(Instant::now());
-        let told = |progress: &Progress<'_>| {
+        let on_progress = |progress: &Progress<'_>| {
             let mut last = last.borrow_mut();
             if progress.done || last.elapsed() >= TELL_EVERY {
                 *last = Instant::now();
                 let Progress { table, rows, suspects, done } = progress;
-                eprintln!("{table}: {rows} rows{}, {suspects} wrong", if *done { "" } else { " so far" });
+                if *done {
+                    eprintln!("{table}: {rows} rows, {suspects} violations");
+                } else {
+                    eprintln!("{table}: {rows} rows so far, {suspects} to check again");
+                }
             }
         };
-        Ok(verify::verify(&Survey::of_stack(ledger, &stack), &terms, &pace, told).await?)
+        Ok(verify::verify(&Survey::of_stack(ledger, &stack), &terms, &pace, on_progress).await?)
     }
 
-    /// Whose tables are read. A local stack and a deployed one have different names by default, so that neither is taken for
-    /// the other.
+    /// Finds the tables. A local stack and a deployed one have different default names, so one is never mistaken for the
+    /// other.
     async fn target(&self) -> Result<Target, Box<dyn std::error::Error>> {
         let Some(host) = &self.host else {
             let named = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
@@ -120,20 +123,20 @@ impl Verify {
             let default = if endpoint.is_some() { local::STACK } else { DEPLOYED };
             return Ok(Target { endpoint, stack: self.stack.clone().unwrap_or_else(|| default.to_owned()) });
         };
-        // Not a client of reqwest's own making: without the tests beside it, that one has no TLS to begin with.
-        let asked = outside::http::client(HOST_LIMIT).get(format!("{}/local/endpoints", host.trim_end_matches('/')));
-        let answer = asked.timeout(HOST_LIMIT).send().await.and_then(|answer| answer.error_for_status());
-        let answer: serde_json::Value = answer.map_err(|error| ledger::causes(&error))?.json().await?;
-        let endpoint = answer["dynamodb"].as_str().ok_or("the host does not say where its tables are")?;
+        // `reqwest::Client::new` fails in this build, which gives it no TLS provider.
+        let request = provider_http::client(HOST_LIMIT).get(format!("{}/local/endpoints", host.trim_end_matches('/')));
+        let answer = request.timeout(HOST_LIMIT).send().await.and_then(|answer| answer.error_for_status());
+        let answer = answer.map_err(|error| format!("cannot reach the host at {host}: {}", ledger::causes(&error)))?;
+        let answer: serde_json::Value = answer.json().await?;
+        let endpoint = answer["dynamodb"].as_str().ok_or("GET /local/endpoints returned no DynamoDB URL")?;
         let stack = self.stack.as_deref().or(answer["stack"].as_str()).unwrap_or(local::STACK);
         Ok(Target { endpoint: Some(endpoint.to_owned()), stack: stack.to_owned() })
     }
 }
 
-/// Whose tables are read.
+/// The tables to read.
 struct Target {
-    /// Where DynamoDB answers, if not in an account.
+    /// `None` for an AWS account.
     endpoint: Option<String>,
-    /// The stack's name.
     stack: String,
 }

@@ -1,14 +1,14 @@
-//! What the four message channels have in common: a request is one message to one address, it meets the fault that
-//! is in force, and it is recorded. How an answer looks is each channel's own affair.
+//! What the four message channels share: a request is one message to one address, the fault in force applies to it, and
+//! it is recorded. Each channel writes its own answers.
 
 use axum::response::Response;
 use jiff::Timestamp;
 
 use crate::fault::{Mode, Target};
 use crate::sent::{EmailParts, Outcome, Sent};
-use crate::{Providers, unanswered};
+use crate::{Providers, lost_answer};
 
-/// A message as read from a channel's request.
+/// A message, parsed from a channel's request.
 #[derive(Default)]
 pub(crate) struct Message {
     pub(crate) to: Option<String>,
@@ -17,8 +17,8 @@ pub(crate) struct Message {
     pub(crate) email: Option<EmailParts>,
 }
 
-/// What a channel has to put into its own words when it answers at all.
-pub(crate) enum Verdict {
+/// The result that a channel puts into its own protocol.
+pub(crate) enum SendResult {
     Accepted,
     Error,
     Rejected,
@@ -26,33 +26,34 @@ pub(crate) enum Verdict {
 }
 
 impl Providers {
-    /// Takes a well-formed message, and answers as the fault in force demands.
-    pub(crate) async fn take(
+    /// Records a well-formed message and answers as the fault in force demands.
+    pub(crate) async fn accept(
         &self,
         channel: Target,
         message: Message,
-        answer: impl FnOnce(Verdict) -> Response,
+        answer: impl FnOnce(SendResult) -> Response,
     ) -> Response {
-        match self.meet(channel, message) {
-            Mode::Ok => answer(Verdict::Accepted),
-            Mode::Error => answer(Verdict::Error),
-            Mode::Reject => answer(Verdict::Rejected),
-            Mode::Unavailable => answer(Verdict::Unavailable),
-            Mode::Timeout => unanswered::held().await,
-            Mode::DropAnswer => unanswered::broken(),
+        match self.record(channel, message) {
+            Mode::Ok => answer(SendResult::Accepted),
+            Mode::Error => answer(SendResult::Error),
+            Mode::Reject => answer(SendResult::Rejected),
+            Mode::Unavailable => answer(SendResult::Unavailable),
+            Mode::Timeout => lost_answer::hold().await,
+            Mode::DropAnswer => lost_answer::drop_connection(),
         }
     }
 
-    /// Records a request that the provider refuses at the door. It is not counted against a fault: a fault for one
-    /// message is meant for a message that would otherwise have gone out.
+    /// Records an invalid request. It does not count against a fault: a fault set for one message is meant for a valid
+    /// one.
     pub(crate) fn refuse(&self, channel: Target, message: Message) {
-        self.desk().sent.push(message.recorded(channel, Outcome::Rejected));
+        self.state().sent.push(message.into_record(channel, Outcome::Rejected));
     }
 
-    fn meet(&self, channel: Target, message: Message) -> Mode {
-        let mut desk = self.desk();
-        let mode = desk.faults.mode(channel);
-        desk.faults.count(channel);
+    /// Records a message and returns the fault that applies to it.
+    fn record(&self, channel: Target, message: Message) -> Mode {
+        let mut state = self.state();
+        let mode = state.faults.mode(channel);
+        state.faults.count(channel);
         let outcome = match mode {
             Mode::Ok => Outcome::Accepted,
             Mode::Error => Outcome::Error,
@@ -61,13 +62,13 @@ impl Providers {
             Mode::Timeout => Outcome::TimedOut,
             Mode::DropAnswer => Outcome::AnswerDropped,
         };
-        desk.sent.push(message.recorded(channel, outcome));
+        state.sent.push(message.into_record(channel, outcome));
         mode
     }
 }
 
 impl Message {
-    fn recorded(self, channel: Target, outcome: Outcome) -> Sent {
+    fn into_record(self, channel: Target, outcome: Outcome) -> Sent {
         Sent {
             at: Timestamp::now(),
             channel,

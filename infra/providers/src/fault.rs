@@ -1,10 +1,10 @@
-//! How a provider can be told to misbehave (the body of the local host's `POST /local/faults`), and for how long.
+//! Faults: how a provider fails, and for how many requests (the local host's `POST /local/faults`).
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A provider, named by the channel it serves.
+/// A provider, named after its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Target {
@@ -20,37 +20,37 @@ pub enum Target {
     Payment,
 }
 
-/// What the provider does with a request.
+/// How the provider treats a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// It works.
+    /// Works normally.
     Ok,
-    /// It fails inside (500) and does nothing: a failure that counts as an attempt.
+    /// Fails with 500 and does nothing.
     Error,
-    /// It refuses for good: rejected mail, invalid number, dead push token, unknown webhook, declined card.
+    /// Refuses for good: rejected mail, invalid number, unregistered push token, removed webhook, declined card.
     Reject,
-    /// It throttles or is out of reach (429, 503) and does nothing.
+    /// Throttles (429, 503) and does nothing.
     Unavailable,
-    /// It takes the request, does nothing, and holds the answer for 30 s or until the client hangs up.
+    /// Does nothing and holds the answer for 30 s or until the client disconnects.
     Timeout,
-    /// It does what was asked, then breaks the connection without a byte of answer.
+    /// Does what was requested, then closes the connection without an answer.
     DropAnswer,
 }
 
-/// An order to misbehave.
+/// A provider's fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Which provider.
+    /// The provider.
     pub target: Target,
-    /// What it does.
+    /// How it fails.
     pub mode: Mode,
-    /// For how many requests, after which it works again; without it, until told otherwise.
+    /// The number of requests after which it works again; `None` lasts until the fault is replaced.
     pub times: Option<u32>,
 }
 
-/// The faults in force, at most one for each provider.
+/// The faults, at most one for each provider.
 #[derive(Default)]
 pub(crate) struct Faults(HashMap<Target, Fault>);
 
@@ -59,7 +59,7 @@ impl Faults {
         self.0.insert(fault.target, fault);
     }
 
-    /// What the next request to `target` will meet. Does not count.
+    /// Returns the fault of the next request to `target`, without counting it.
     pub(crate) fn mode(&self, target: Target) -> Mode {
         match self.0.get(&target) {
             None | Some(Fault { times: Some(0), .. }) => Mode::Ok,
@@ -67,7 +67,7 @@ impl Faults {
         }
     }
 
-    /// What is set and not used up, in the order of the providers.
+    /// Returns the faults that are not used up, in the order of [`Target`].
     pub(crate) fn in_force(&self) -> Vec<Fault> {
         let targets = [Target::Email, Target::Sms, Target::Push, Target::Slack, Target::Payment];
         targets
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counted_fault_ends_and_touches_no_other_provider() {
+    fn counted_fault_ends_and_affects_no_other_provider() {
         let mut faults = Faults::default();
         faults.set(fault(Mode::Error, Some(2)));
         assert_eq!(next(&mut faults, Target::Email), Mode::Ok);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_uncounted_fault_lasts_until_it_is_replaced() {
+    fn uncounted_fault_lasts_until_replaced() {
         let mut faults = Faults::default();
         faults.set(fault(Mode::Timeout, None));
         assert_eq!(faults.in_force(), [fault(Mode::Timeout, None)]);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_read_as_the_local_host_documents_it() {
+    fn fault_is_parsed_as_the_local_host_documents_it() {
         let read = |body| serde_json::from_str::<Fault>(body).ok();
         let counted = r#"{"target": "SMS", "mode": "drop_answer", "times": 3}"#;
         assert_eq!(read(counted), Some(fault(Mode::DropAnswer, Some(3))));

@@ -1,8 +1,8 @@
 //! Firebase Cloud Messaging, HTTP v1: `POST /v1/projects/{project}/messages:send`, and the OAuth 2 endpoint
-//! `POST /token` where its clients trade a signed assertion for an access token.
+//! `POST /token`, which exchanges a signed assertion for an access token.
 //!
-//! Errors are `google.rpc.Status` with FCM's own code in the details. FCM takes no idempotency key. The token
-//! endpoint is another service at Google: a fault set for PUSH leaves it alone, and it is not in the record.
+//! Errors are `google.rpc.Status` with FCM's error code in the details. FCM takes no idempotency key. The token endpoint
+//! is another Google service: a fault set for PUSH does not affect it, and its requests are not recorded.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -15,21 +15,21 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Providers;
-use crate::channel::{Message, Verdict};
+use crate::channel::{Message, SendResult};
 use crate::fault::Target;
 
-/// The key of a service account that the stand-in lets in, for it lets everybody in. Google's accounts have RSA keys, and
-/// no crate that the functions use can make one. It is public: it protects nothing, and must not come to.
+/// The private key of a service account that the stand-in accepts, as it accepts any. Google's accounts have RSA keys, and
+/// no crate of the functions can generate one. The key is public and must never protect anything.
 pub const SERVICE_ACCOUNT_KEY: &str = include_str!("service_account.pem");
 
-/// The only grant that a service account's client uses.
+/// The grant type of a service account.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 pub(crate) async fn token(body: Bytes) -> Response {
     let field = |name: &str| form_urlencoded::parse(&body).find(|(key, _)| key == name).map(|(_, value)| value);
-    let asserted = field("assertion").is_some_and(|assertion| !assertion.is_empty());
+    let has_assertion = field("assertion").is_some_and(|assertion| !assertion.is_empty());
     match field("grant_type").as_deref() {
-        Some(JWT_BEARER) if asserted => Json(json!({
+        Some(JWT_BEARER) if has_assertion => Json(json!({
             "access_token": format!("ya29.{}", Uuid::now_v7().simple()),
             "expires_in": 3600,
             "token_type": "Bearer",
@@ -56,7 +56,7 @@ struct PushMessage {
     notification: Notification,
 }
 
-/// Left out in a data-only message.
+/// Absent in a data-only message.
 #[derive(Default, Deserialize)]
 struct Notification {
     title: Option<String>,
@@ -88,8 +88,8 @@ pub(crate) async fn send(
         let code = "INVALID_ARGUMENT";
         return error(StatusCode::BAD_REQUEST, code, Some(code));
     }
-    let answer = |verdict| answer(verdict, &project);
-    providers.take(Target::Push, message, answer).await
+    let answer = |result| answer(result, &project);
+    providers.accept(Target::Push, message, answer).await
 }
 
 fn has_bearer_token(headers: &HeaderMap) -> bool {
@@ -100,15 +100,15 @@ fn has_bearer_token(headers: &HeaderMap) -> bool {
         .is_some_and(|token| !token.is_empty())
 }
 
-fn answer(verdict: Verdict, project: &str) -> Response {
-    match verdict {
-        Verdict::Accepted => {
+fn answer(result: SendResult, project: &str) -> Response {
+    match result {
+        SendResult::Accepted => {
             let name = format!("projects/{project}/messages/{}", Uuid::now_v7());
             Json(json!({ "name": name })).into_response()
         }
-        Verdict::Error => error(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", Some("INTERNAL")),
-        Verdict::Rejected => error(StatusCode::NOT_FOUND, "NOT_FOUND", Some("UNREGISTERED")),
-        Verdict::Unavailable => {
+        SendResult::Error => error(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", Some("INTERNAL")),
+        SendResult::Rejected => error(StatusCode::NOT_FOUND, "NOT_FOUND", Some("UNREGISTERED")),
+        SendResult::Unavailable => {
             let code = "UNAVAILABLE";
             let busy = error(StatusCode::SERVICE_UNAVAILABLE, code, Some(code));
             ([(RETRY_AFTER, "1")], busy).into_response()
@@ -116,8 +116,7 @@ fn answer(verdict: Verdict, project: &str) -> Response {
     }
 }
 
-/// `fcm_code` is what FCM itself adds to Google's general status. The gate in front of it, which turns a caller
-/// without a token away, has none to add.
+/// `fcm_code` is FCM's own error code. Google's authentication in front of FCM adds none.
 fn error(code: StatusCode, status: &str, fcm_code: Option<&str>) -> Response {
     let details: Vec<Value> = fcm_code
         .map(|code| {

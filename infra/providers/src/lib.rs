@@ -1,31 +1,30 @@
-//! Stand-ins for the outside providers, each in the provider's own wire shape: SES v2, the SMS API of AWS End
-//! User Messaging, Firebase Cloud Messaging, Slack's incoming webhooks, Stripe's payment intents and refunds, and
-//! Secrets Manager, which holds what the functions show to the others.
+//! Local stand-ins for outside providers: SES v2, AWS End User Messaging (SMS), Firebase Cloud Messaging, Slack's
+//! incoming webhooks, Stripe's payment intents and refunds, and Secrets Manager.
 //!
-//! The functions reach them with the same clients that they use in production, through those clients' endpoint
-//! settings. So what is tested is the real request and the real reading of the answer, not a trait's idea of it.
-//! Only the local host and tests use this crate; it must not reach a function's binary.
+//! Each speaks its provider's wire protocol. The functions reach them with their production clients, through the
+//! endpoint settings, so tests cover the real requests and the real parsing of answers. Only the local host and tests
+//! use this crate; it must not reach a function's binary.
 //!
-//! The stand-ins keep in memory what they got ([`Providers::sent`]) and can be told to misbehave
-//! ([`Providers::set_fault`]). They log nothing: everything they see is an address, a body or a token.
+//! The stand-ins record every request in memory ([`Providers::sent`]) and fail on request ([`Providers::set_fault`]).
+//! They log nothing, because everything they receive is an address, a body or a token.
 
 mod channel;
 mod fault;
 mod fcm;
+mod lost_answer;
 mod payments;
 mod secrets;
 mod sent;
 mod ses;
 mod slack;
 mod sms;
-mod unanswered;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{any, post};
@@ -36,29 +35,29 @@ pub use fcm::SERVICE_ACCOUNT_KEY;
 pub use secrets::Secrets;
 pub use sent::{EmailParts, Outcome, PaymentCall, Sent};
 
-/// All providers behind one router. Clones share what was sent, the faults and the payments.
+/// All providers behind one router. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Providers {
-    desk: Arc<Mutex<Desk>>,
+    state: Arc<Mutex<State>>,
     secrets: Secrets,
 }
 
-/// What the providers know. One lock over all of it: a request is counted against its fault, takes effect and is
-/// recorded in one step, so the record is in the order in which the effects happened, whatever races outside.
+/// What the providers know, under one lock: a request is counted against its fault, takes effect and is recorded in one
+/// step. So the record has the order of the effects, even when requests race.
 #[derive(Default)]
-struct Desk {
+struct State {
     sent: Vec<Sent>,
     faults: fault::Faults,
     payments: payments::Payments,
 }
 
 impl Providers {
-    /// Providers that work, and have got nothing yet.
+    /// Returns providers without faults, requests or secrets.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Every provider's routes. No two providers share a path, so one listener can stand in for all of them.
+    /// Returns the routes of all providers. No two share a path, so one listener serves them all.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/v2/email/outbound-emails", post(ses::send_email))
@@ -73,8 +72,8 @@ impl Providers {
             .with_state(self.clone())
     }
 
-    /// Serves [`Providers::router`] until `shutdown` completes. Requests under way are answered first, which takes
-    /// as long as [`Mode::Timeout`] may hold one if its client has more patience than that.
+    /// Serves [`Providers::router`] until `shutdown` completes. It waits for open requests, up to 30 s for one that
+    /// [`Mode::Timeout`] holds.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -83,44 +82,44 @@ impl Providers {
         axum::serve(listener, self.router()).with_graceful_shutdown(shutdown).await
     }
 
-    /// What the providers got, on one channel or on all, in order of arrival. Requests that failed are among it.
+    /// Returns all requests, or those of one provider, in order of arrival. Failed requests are included.
     pub fn sent(&self, channel: Option<Target>) -> Vec<Sent> {
-        self.desk().sent.iter().filter(|sent| channel.is_none_or(|channel| sent.channel == channel)).cloned().collect()
+        self.state().sent.iter().filter(|sent| channel.is_none_or(|channel| sent.channel == channel)).cloned().collect()
     }
 
-    /// Makes a provider misbehave from the next request on. It replaces the fault that was set before.
+    /// Sets a provider's fault from the next request on, in place of the one before.
     pub fn set_fault(&self, fault: Fault) {
-        self.desk().faults.set(fault);
+        self.state().faults.set(fault);
     }
 
-    /// The faults in force, one for each provider that has one, and how often each still strikes.
+    /// Returns the faults in force, with the remaining number of requests.
     pub fn faults(&self) -> Vec<Fault> {
-        self.desk().faults.in_force()
+        self.state().faults.in_force()
     }
 
-    /// The secrets.
+    /// Returns the secrets in Secrets Manager.
     pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// Makes the payment provider know its customer: from now on it takes only the current `key` of this secret.
+    /// Makes the payment provider accept only the current `key` of this secret from now on.
     pub fn know_payment_secret(&self, name: &str) {
-        self.desk().payments.know_secret(name);
+        self.state().payments.know_secret(name);
     }
 
-    /// Makes the payment provider forget every idempotency key, as it does after a day. Intents and refunds stay.
+    /// Makes the payment provider forget all idempotency keys, as Stripe does after a day. Intents and refunds stay.
     pub fn forget_idempotency_keys(&self) {
-        self.desk().payments.forget_idempotency_keys();
+        self.state().payments.forget_idempotency_keys();
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        // A panic elsewhere must not make every later test request fail with an error that hides the first.
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic in one request must not fail all later ones and hide the first error.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// AWS's services that have one path for all operations.
-async fn aws_json(providers: State<Providers>, headers: HeaderMap, body: Bytes) -> Response {
+/// AWS services with one path for all operations.
+async fn aws_json(providers: extract::State<Providers>, headers: HeaderMap, body: Bytes) -> Response {
     if headers.get("x-amz-target").is_some_and(|target| target == secrets::OPERATION) {
         return providers.secrets.get(&body);
     }

@@ -1,27 +1,27 @@
-//! The payment provider: Stripe's payment intents and refunds, as far as an order needs them.
+//! The payment provider: the part of Stripe's payment intents and refunds that orders use.
 //!
 //! | route | does |
 //! |---|---|
-//! | `POST /v1/payment_intents` | creates one (`amount`, `currency`, `confirm?`, `metadata[…]`) |
+//! | `POST /v1/payment_intents` | creates one (`amount`, `currency`, `metadata[…]`) |
 //! | `POST /v1/payment_intents/{id}/confirm` | charges the card |
-//! | `POST /v1/payment_intents/{id}/cancel` | closes one that was not charged |
-//! | `GET /v1/payment_intents/{id}`, `GET /v1/payment_intents` | reads one, or lists them, newest first |
-//! | `POST /v1/refunds` | gives money back (`payment_intent`, `amount?`) |
-//! | `GET /v1/refunds?payment_intent=` | lists refunds, newest first |
+//! | `POST /v1/payment_intents/{id}/cancel` | cancels one that was not charged |
+//! | `GET /v1/payment_intents/{id}`, `GET /v1/payment_intents` | returns one, or lists them, newest first |
+//! | `POST /v1/refunds` | refunds the whole charge (`payment_intent`) |
+//! | `GET /v1/refunds` | lists refunds, newest first |
 //!
-//! A `POST` with an `Idempotency-Key` that was seen before gets the first answer again and has no second effect,
-//! until the key is forgotten. That includes a declined card, as at Stripe: another try needs another key.
+//! A repeated `POST` with the same `Idempotency-Key` returns the stored answer and has no second effect, until the key is
+//! forgotten. As at Stripe, that includes a declined card: another attempt needs another key.
 //!
-//! A key that is not its customer's is 401, where it was told the customer's secret.
+//! Once [`Providers::know_payment_secret`] names a secret, any other API key is answered 401.
 //!
-//! Faults: [`Mode::Reject`] declines the card, so only a request that tries to charge one meets it and is counted;
-//! the others go through. Every other fault meets any request. [`Mode::Error`] and [`Mode::Unavailable`] strike
-//! before the endpoint runs, so nothing is kept under the key and a repetition can succeed.
+//! Faults: [`Mode::Reject`] declines the card. It applies to charges only, and only they count. Every other fault applies
+//! to all requests. [`Mode::Error`] and [`Mode::Unavailable`] fail before the endpoint runs, so nothing is stored under the
+//! key and a repetition can succeed.
 
-mod book;
 mod intent;
 mod keys;
 mod refusal;
+mod store;
 
 use std::collections::BTreeMap;
 
@@ -34,26 +34,26 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::book::{Book, Card, Operation};
 use self::keys::Keys;
 use self::refusal::Refusal;
+use self::store::{Card, Operation, Store};
 use crate::fault::{Mode, Target};
 use crate::sent::{Outcome, PaymentCall, Sent};
-use crate::{Providers, unanswered};
+use crate::{Providers, lost_answer};
 
-/// Form fields by name. Nested ones keep Stripe's spelling, `metadata[order_id]`.
+/// Form fields by name; nested ones as Stripe spells them, `metadata[order_id]`.
 type Form = BTreeMap<String, String>;
 
-/// What the payment provider knows.
+/// The payment provider's state.
 #[derive(Default)]
 pub(crate) struct Payments {
-    book: Book,
+    store: Store,
     keys: Keys,
-    /// The name of the secret whose `key` is the customer's; any key will do without it.
+    /// The name of the secret with the API key. Without it, any API key is accepted.
     secret: Option<String>,
 }
 
-/// An answer as it goes over the wire, and as it is kept under its key.
+/// An answer, as sent and as stored under its key.
 #[derive(Clone)]
 struct Reply {
     status: StatusCode,
@@ -61,11 +61,11 @@ struct Reply {
     replayed: bool,
 }
 
-/// What the client gets to see.
-enum Seen {
+/// What the client receives.
+enum ClientView {
     Reply(Reply),
-    Nothing,
-    Break,
+    Held,
+    Dropped,
 }
 
 pub(crate) async fn call(
@@ -85,37 +85,37 @@ pub(crate) async fn call(
         form: form_urlencoded::parse(form).into_owned().collect(),
     };
     let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
-    let shown = headers.get(AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    match providers.pay(call, key, shown.as_deref()) {
-        Seen::Reply(reply) => reply.into_response(),
-        Seen::Nothing => unanswered::held().await,
-        Seen::Break => unanswered::broken(),
+    let authorization = headers.get(AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    match providers.pay(call, key, authorization.as_deref()) {
+        ClientView::Reply(reply) => reply.into_response(),
+        ClientView::Held => lost_answer::hold().await,
+        ClientView::Dropped => lost_answer::drop_connection(),
     }
 }
 
 impl Providers {
-    fn pay(&self, call: PaymentCall, key: Option<String>, authorization: Option<&str>) -> Seen {
-        let mut desk = self.desk();
-        let authorized = match (authorization, &desk.payments.secret) {
+    fn pay(&self, call: PaymentCall, key: Option<String>, authorization: Option<&str>) -> ClientView {
+        let mut state = self.state();
+        let authorized = match (authorization, &state.payments.secret) {
             (None, _) => false,
             (Some(_), None) => true,
-            (Some(shown), Some(secret)) => {
+            (Some(header), Some(secret)) => {
                 let secret = self.secrets.current(secret).unwrap_or_default();
                 let secret = serde_json::from_str::<Value>(&secret).unwrap_or_default();
-                shown.strip_prefix("Bearer ").is_some_and(|shown| secret["key"] == shown)
+                header.strip_prefix("Bearer ").is_some_and(|key| secret["key"] == key)
             }
         };
-        let mode = desk.faults.mode(Target::Payment);
-        let (seen, outcome) = if authorized {
-            desk.payments.meet(mode, &call, key.as_deref())
+        let mode = state.faults.mode(Target::Payment);
+        let (view, outcome) = if authorized {
+            state.payments.respond(mode, &call, key.as_deref())
         } else {
             answered(Refusal::Unauthorized.into())
         };
-        let declined = matches!(&seen, Seen::Reply(reply) if reply.is_fresh_decline());
+        let declined = matches!(&view, ClientView::Reply(reply) if reply.is_fresh_decline());
         if authorized && (mode != Mode::Reject || declined) {
-            desk.faults.count(Target::Payment);
+            state.faults.count(Target::Payment);
         }
-        desk.sent.push(Sent {
+        state.sent.push(Sent {
             at: Timestamp::now(),
             channel: Target::Payment,
             to: None,
@@ -126,7 +126,7 @@ impl Providers {
             email: None,
             payment: Some(call),
         });
-        seen
+        view
     }
 }
 
@@ -139,17 +139,17 @@ impl Payments {
         self.secret = Some(name.to_owned());
     }
 
-    fn meet(&mut self, mode: Mode, call: &PaymentCall, key: Option<&str>) -> (Seen, Outcome) {
+    fn respond(&mut self, mode: Mode, call: &PaymentCall, key: Option<&str>) -> (ClientView, Outcome) {
         match mode {
             Mode::Ok => answered(self.perform(call, key, Card::Good)),
             Mode::Reject => answered(self.perform(call, key, Card::Declined)),
-            Mode::Error => (Seen::Reply(Refusal::Internal.into()), Outcome::Error),
-            Mode::Unavailable => (Seen::Reply(Refusal::RateLimited.into()), Outcome::Unavailable),
-            Mode::Timeout => (Seen::Nothing, Outcome::TimedOut),
+            Mode::Error => (ClientView::Reply(Refusal::Internal.into()), Outcome::Error),
+            Mode::Unavailable => (ClientView::Reply(Refusal::RateLimited.into()), Outcome::Unavailable),
+            Mode::Timeout => (ClientView::Held, Outcome::TimedOut),
             Mode::DropAnswer => match answered(self.perform(call, key, Card::Good)) {
-                (_, Outcome::Accepted) => (Seen::Break, Outcome::AnswerDropped),
-                // Replayed or refused: nothing was done this time, so the record must not count it as an effect.
-                (_, outcome) => (Seen::Break, outcome),
+                (_, Outcome::Accepted) => (ClientView::Dropped, Outcome::AnswerDropped),
+                // Replayed or refused: this request had no effect, and the record must not say so.
+                (_, outcome) => (ClientView::Dropped, outcome),
             },
         }
     }
@@ -163,25 +163,25 @@ impl Payments {
             return known;
         }
         let now = Timestamp::now();
-        let reply = match self.book.perform(operation, &call.form, card, now) {
+        let reply = match self.store.perform(operation, &call.form, card, now) {
             Ok(body) => Reply { status: StatusCode::OK, body, replayed: false },
             Err(refusal) if refusal.is_before_execution() => return refusal.into(),
             Err(refusal) => refusal.into(),
         };
         if let Some(key) = key {
-            self.keys.keep(key, call, &reply);
+            self.keys.store(key, call, &reply);
         }
         reply
     }
 }
 
-fn answered(reply: Reply) -> (Seen, Outcome) {
+fn answered(reply: Reply) -> (ClientView, Outcome) {
     let outcome = match reply.status {
         _ if reply.replayed => Outcome::Replayed,
         StatusCode::OK => Outcome::Accepted,
         _ => Outcome::Rejected,
     };
-    (Seen::Reply(reply), outcome)
+    (ClientView::Reply(reply), outcome)
 }
 
 impl Reply {

@@ -1,6 +1,6 @@
 //! Secrets Manager: `POST /` with `X-Amz-Target: secretsmanager.GetSecretValue`, protocol awsJson1_1.
 //!
-//! A secret has a current version and, once it was rotated, a previous one. Asking for a version that is not there is
+//! A secret has a current version and, after a rotation, a previous one. A version that does not exist is
 //! `ResourceNotFoundException`, as in AWS.
 
 use std::collections::BTreeMap;
@@ -25,13 +25,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The operation, as `X-Amz-Target` names it.
+/// The operation in `X-Amz-Target`.
 pub(crate) const OPERATION: &str = "secretsmanager.GetSecretValue";
 
-/// What the ARN of a secret begins with; its name follows.
-const ARN: &str = "arn:aws:secretsmanager:us-east-1:000000000000:secret:";
+/// The ARN of a secret without its name.
+const ARN_PREFIX: &str = "arn:aws:secretsmanager:us-east-1:000000000000:secret:";
 
-/// Secrets, by their names. Clones share them.
+/// Secrets by name. Clones share them.
 #[derive(Clone, Default)]
 pub struct Secrets {
     by_name: Arc<Mutex<BTreeMap<String, Versions>>>,
@@ -50,29 +50,29 @@ struct GetSecretValue {
 }
 
 impl Secrets {
-    /// The ARN of a secret.
+    /// Returns the ARN of a secret.
     pub fn arn(name: &str) -> String {
-        format!("{ARN}{name}")
+        format!("{ARN_PREFIX}{name}")
     }
 
-    /// Makes this the current version of a secret, and what was current the previous one.
+    /// Sets the current version of a secret; the one before becomes the previous version.
     pub fn put(&self, name: &str, value: impl Into<String>) {
         let mut secrets = self.secrets();
         let previous = secrets.remove(name).map(|versions| versions.current);
         secrets.insert(name.to_owned(), Versions { current: value.into(), previous });
     }
 
-    /// The current version of a secret.
+    /// Returns the current version of a secret.
     pub fn current(&self, name: &str) -> Option<String> {
         self.secrets().get(name).map(|versions| versions.current.clone())
     }
 
-    /// The names of all secrets.
+    /// Returns the names of all secrets.
     pub fn names(&self) -> Vec<String> {
         self.secrets().keys().cloned().collect()
     }
 
-    /// A configuration with which Secrets Manager is these secrets, without a network between.
+    /// Returns an SDK configuration whose Secrets Manager calls are answered by these secrets, without a network.
     pub fn sdk_config(&self) -> SdkConfig {
         let credentials = Credentials::new("key", "secret", None, None, "stand-in");
         SdkConfig::builder()
@@ -89,11 +89,11 @@ impl Secrets {
     }
 
     fn answer(&self, body: &[u8]) -> (u16, Value) {
-        let Ok(asked) = serde_json::from_slice::<GetSecretValue>(body) else {
+        let Ok(request) = serde_json::from_slice::<GetSecretValue>(body) else {
             return (400, json!({"__type": "InvalidParameterException", "Message": "SecretId is required."}));
         };
-        let name = asked.secret_id.strip_prefix(ARN).unwrap_or(&asked.secret_id);
-        let stage = asked.version_stage.as_deref().unwrap_or("AWSCURRENT");
+        let name = request.secret_id.strip_prefix(ARN_PREFIX).unwrap_or(&request.secret_id);
+        let stage = request.version_stage.as_deref().unwrap_or("AWSCURRENT");
         let secrets = self.secrets();
         let text = secrets.get(name).and_then(|versions| match stage {
             "AWSCURRENT" => Some(&versions.current),
@@ -116,7 +116,7 @@ impl Secrets {
     }
 }
 
-/// Names only.
+/// Prints the names only.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Secrets").field(&self.names()).finish()

@@ -1,4 +1,4 @@
-//! The record of what the providers got (the local host's `GET /local/sent`).
+//! The record of requests (the local host's `GET /local/sent`).
 
 use std::collections::BTreeMap;
 
@@ -7,68 +7,68 @@ use serde::Serialize;
 
 use crate::fault::Target;
 
-/// One request, as its provider understood it, and what the provider did.
+/// One request, as its provider parsed it, and the outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sent {
-    /// When it arrived.
+    /// The time of arrival.
     pub at: Timestamp,
-    /// Which provider got it.
+    /// The provider.
     pub channel: Target,
-    /// The address: mailbox, phone number, push token, or the webhook's path.
+    /// The address: mailbox, phone number, push token or webhook path.
     pub to: Option<String>,
-    /// Subject of a mail or title of a push message.
+    /// The subject of a mail or the title of a push message.
     pub subject: Option<String>,
-    /// The text. For a raw mail, the whole MIME message.
+    /// The plain text.
     pub body: Option<String>,
-    /// The key under which the provider knows a repetition. Only the payment provider takes one.
+    /// The idempotency key, which only the payment provider takes.
     pub idempotency_key: Option<String>,
     /// What the provider did.
     pub outcome: Outcome,
-    /// What only a mail has.
+    /// Present for a mail.
     #[serde(flatten)]
     pub email: Option<EmailParts>,
-    /// What only a payment has.
+    /// Present for a payment.
     #[serde(flatten)]
     pub payment: Option<PaymentCall>,
 }
 
-/// What the provider did with a request. Those with an effect are `accepted` and `answer_dropped`, and no other.
+/// What the provider did with a request. Only `accepted` and `answer_dropped` had an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Done and answered.
+    /// Had its effect and was answered.
     Accepted,
-    /// Known by its idempotency key: the first answer again, no second effect.
+    /// Repeated an idempotency key: the first answer, no second effect.
     Replayed,
-    /// Failed inside, nothing done.
+    /// Failed with 500, no effect.
     Error,
     /// Refused for good.
     Rejected,
-    /// Throttled or out of reach, nothing done.
+    /// Throttled, no effect.
     Unavailable,
-    /// Never answered, nothing done.
+    /// Not answered, no effect.
     TimedOut,
-    /// Done, but the answer never left.
+    /// Had its effect; the connection was closed without an answer.
     AnswerDropped,
 }
 
-/// The parts of a mail beyond subject and text.
+/// The parts of a mail besides subject and text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EmailParts {
     /// The HTML part.
     pub html: Option<String>,
-    /// Headers that the sender added, such as `List-Unsubscribe`.
+    /// Headers added by the sender, such as `List-Unsubscribe`.
     pub headers: BTreeMap<String, String>,
 }
 
-/// A payment request as it came over the wire.
+/// A payment request as received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PaymentCall {
     /// `GET` or `POST`.
     pub method: String,
-    /// The path without its query.
+    /// The path without the query.
     pub path: String,
-    /// The form fields; of a `GET`, the query.
+    /// The form fields, or the query of a `GET`.
     pub form: BTreeMap<String, String>,
 }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_channel_does_not_have_is_null() {
+    fn fields_a_channel_does_not_have_are_null() {
         assert_eq!(
             json!(sent(Target::Sms)),
             json!({
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_shows_method_path_and_form_beside_the_rest() {
+    fn payment_has_method_path_and_form() {
         let call = PaymentCall {
             method: "POST".into(),
             path: "/v1/refunds".into(),

@@ -1,22 +1,19 @@
 //! SES v2: `POST /v2/email/outbound-emails`, protocol restJson1 (the error's name is in `x-amzn-ErrorType`).
 //!
-//! SES takes no idempotency key, so a mail sent twice is recorded twice.
-
-use std::collections::BTreeMap;
+//! Only simple content is accepted, which is all that Belfry sends. SES takes no idempotency key, so a mail sent twice is
+//! recorded twice.
 
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::Providers;
-use crate::channel::{Message, Verdict};
+use crate::channel::{Message, SendResult};
 use crate::fault::Target;
 use crate::sent::EmailParts;
 
@@ -25,15 +22,15 @@ pub(crate) async fn send_email(State(providers): State<Providers>, body: Bytes) 
         providers.refuse(Target::Email, Message::default());
         return error(StatusCode::BAD_REQUEST, "BadRequestException", "Missing sender, destination or content.");
     };
-    providers.take(Target::Email, message, answer).await
+    providers.accept(Target::Email, message, answer).await
 }
 
-fn answer(verdict: Verdict) -> Response {
-    match verdict {
-        Verdict::Accepted => Json(json!({ "MessageId": Uuid::now_v7() })).into_response(),
-        Verdict::Error => error(StatusCode::INTERNAL_SERVER_ERROR, "InternalFailure", "Internal failure."),
-        Verdict::Rejected => error(StatusCode::BAD_REQUEST, "MessageRejected", "Email address is not verified."),
-        Verdict::Unavailable => {
+fn answer(result: SendResult) -> Response {
+    match result {
+        SendResult::Accepted => Json(json!({ "MessageId": Uuid::now_v7() })).into_response(),
+        SendResult::Error => error(StatusCode::INTERNAL_SERVER_ERROR, "InternalFailure", "Internal failure."),
+        SendResult::Rejected => error(StatusCode::BAD_REQUEST, "MessageRejected", "Email address is not verified."),
+        SendResult::Unavailable => {
             error(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsException", "Maximum sending rate exceeded.")
         }
     }
@@ -46,23 +43,21 @@ fn error(status: StatusCode, name: &'static str, message: &str) -> Response {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct SendEmail {
-    from_email_address: Option<String>,
-    #[serde(default)]
+    from_email_address: String,
     destination: Destination,
     content: Content,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Destination {
     to_addresses: Vec<String>,
 }
 
-/// Exactly one of the two, as SES wants it; stored templates are not something we use.
 #[derive(Deserialize)]
-enum Content {
-    Simple(Simple),
-    Raw(Raw),
+#[serde(rename_all = "PascalCase")]
+struct Content {
+    simple: Simple,
 }
 
 #[derive(Deserialize)]
@@ -94,63 +89,20 @@ struct Header {
     value: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Raw {
-    data: String,
-}
-
 impl SendEmail {
-    /// `None` for what SES would not take.
+    /// `None` if SES would refuse the request.
     fn into_message(self) -> Option<Message> {
-        let to = match self.destination.to_addresses.as_slice() {
-            [] => None,
-            addresses => Some(addresses.join(", ")),
-        };
-        match self.content {
-            Content::Simple(simple) => {
-                self.from_email_address?;
-                Some(simple.into_message(to?))
-            }
-            Content::Raw(raw) => raw.into_message(to),
+        let addresses = self.destination.to_addresses;
+        if addresses.is_empty() || self.from_email_address.is_empty() {
+            return None;
         }
-    }
-}
-
-impl Simple {
-    fn into_message(self, to: String) -> Message {
-        let headers = self.headers.into_iter().map(|header| (header.name, header.value));
-        Message {
-            to: Some(to),
-            subject: Some(self.subject.data),
-            body: self.body.text.map(|part| part.data),
-            email: Some(EmailParts { html: self.body.html.map(|part| part.data), headers: headers.collect() }),
-        }
-    }
-}
-
-impl Raw {
-    /// A raw mail may name its sender and its addressee in its own headers only.
-    fn into_message(self, to: Option<String>) -> Option<Message> {
-        let mime = String::from_utf8_lossy(&STANDARD.decode(self.data).ok()?).into_owned();
-        let headers = mime_headers(&mime);
+        let Simple { subject, body, headers } = self.content.simple;
+        let headers = headers.into_iter().map(|header| (header.name, header.value)).collect();
         Some(Message {
-            to: Some(to.or_else(|| headers.get("To").cloned())?),
-            subject: headers.get("Subject").cloned(),
-            body: Some(mime),
-            email: Some(EmailParts { html: None, headers }),
+            to: Some(addresses.join(", ")),
+            subject: Some(subject.data),
+            body: body.text.map(|part| part.data),
+            email: Some(EmailParts { html: body.html.map(|part| part.data), headers }),
         })
     }
-}
-
-/// The headers of a MIME message with folded lines joined, their encoded words left as they are.
-fn mime_headers(mime: &str) -> BTreeMap<String, String> {
-    let mut headers: Vec<(String, String)> = Vec::new();
-    for line in mime.lines().take_while(|line| !line.is_empty()) {
-        match headers.last_mut() {
-            Some((_, value)) if line.starts_with([' ', '\t']) => value.push_str(line),
-            _ => headers.extend(line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()))),
-        }
-    }
-    headers.into_iter().collect()
 }

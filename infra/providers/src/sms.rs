@@ -1,7 +1,7 @@
 //! AWS End User Messaging (`pinpoint-sms-voice-v2`): `POST /` with the operation in `X-Amz-Target`, protocol
 //! awsJson1_0 (the error's name is in the body's `__type`).
 //!
-//! Of its operations only `SendTextMessage` is there. It takes no idempotency key.
+//! Only `SendTextMessage` is supported. It takes no idempotency key.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Providers;
-use crate::channel::{Message, Verdict};
+use crate::channel::{Message, SendResult};
 use crate::fault::Target;
 
 const OPERATION: &str = "PinpointSMSVoiceV2.SendTextMessage";
@@ -37,21 +37,21 @@ pub(crate) async fn send_text_message(State(providers): State<Providers>, header
     };
     let message =
         Message { to: Some(text.destination_phone_number), body: Some(text.message_body), ..Message::default() };
-    providers.take(Target::Sms, message, answer).await
+    providers.accept(Target::Sms, message, answer).await
 }
 
-fn answer(verdict: Verdict) -> Response {
-    match verdict {
-        Verdict::Accepted => aws_json(StatusCode::OK, json!({ "MessageId": Uuid::now_v7() })),
-        Verdict::Error => aws_json(
+fn answer(result: SendResult) -> Response {
+    match result {
+        SendResult::Accepted => aws_json(StatusCode::OK, json!({ "MessageId": Uuid::now_v7() })),
+        SendResult::Error => aws_json(
             StatusCode::INTERNAL_SERVER_ERROR,
             json!({
                 "__type": "com.amazonaws.pinpointsmsvoicev2#InternalServerException",
                 "Message": "An internal error has occurred.",
             }),
         ),
-        Verdict::Rejected => invalid("INVALID_PARAMETER", "DestinationPhoneNumber"),
-        Verdict::Unavailable => aws_json(
+        SendResult::Rejected => invalid("INVALID_PARAMETER", "DestinationPhoneNumber"),
+        SendResult::Unavailable => aws_json(
             StatusCode::TOO_MANY_REQUESTS,
             json!({
                 "__type": "com.amazonaws.pinpointsmsvoicev2#ThrottlingException",

@@ -1,4 +1,4 @@
-//! Stored answers: what they name is there.
+//! Stored responses: what they name exists.
 
 use domain::{EventId, StockKeepingUnit, Time, UserId};
 use ledger::idempotency_keys::Record;
@@ -11,7 +11,7 @@ use crate::check::{Beside, Check, Notes};
 use crate::finding::Invariant;
 use crate::terms::Terms;
 
-/// A stored answer, what it names, and the events that were committed with it.
+/// A stored response, what it names, and the events committed with it.
 #[derive(Debug)]
 pub(crate) struct AnswerCase {
     created_at: Time,
@@ -19,8 +19,7 @@ pub(crate) struct AnswerCase {
     missing: Vec<EventId>,
 }
 
-/// What an answer names, by the fields that only such an answer has. The rest names nothing that must be there: a refusal,
-/// or what was read.
+/// What a response names, recognised by its fields. Refusals and reads name nothing that must exist.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Named {
@@ -40,7 +39,7 @@ impl Named {
 
     fn key(&self, survey: &Survey) -> Key {
         match self {
-            Self::Order { order_id, .. } => survey.orders.key(order_id),
+            Self::Order { order_id, .. } => survey.orders.place(*order_id),
             Self::Reservation { reservation_id, .. } => survey.reservations.place(*reservation_id),
             Self::DeadLetter { dead_letter_id, .. } => survey.dead_letters.key(dead_letter_id),
             Self::Entitlement { user_id, stock_keeping_unit, .. } => {
@@ -49,11 +48,11 @@ impl Named {
         }
     }
 
-    /// The version of what is named.
+    /// The current version of what is named.
     fn standing(&self, survey: &Survey, found: &Found) -> Beside<u64> {
         let key = &self.key(survey);
         match self {
-            Self::Order { .. } => Beside::of(&survey.orders, found, key).map(|row| row.version),
+            Self::Order { .. } => Beside::of(&survey.orders, found, key).map(|row| row.version()),
             Self::Reservation { .. } => Beside::of(&survey.reservations, found, key).map(|row| row.version()),
             Self::DeadLetter { .. } => Beside::of(&survey.dead_letters, found, key).map(|row| row.version),
             Self::Entitlement { .. } => Beside::of(&survey.entitlements, found, key).map(|row| row.version()),
@@ -84,7 +83,7 @@ impl Named {
         }
     }
 
-    /// Whether what was named then must still be there.
+    /// Whether what was named must still exist.
     fn is_kept(&self, since: Time, terms: &Terms, now: Time) -> bool {
         match self {
             Self::Order { .. } | Self::Reservation { .. } | Self::Entitlement { .. } => true,

@@ -1,4 +1,4 @@
-//! What a check is: what a row is judged with, and what is noted of it.
+//! What a check of a row reads and reports.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,30 @@ use crate::finding::Invariant;
 use crate::report::Money;
 use crate::terms::Terms;
 
-/// The check of one table: a row of it with everything beside it that the row is judged by.
+/// The check of one table: a row and the related rows that it is checked against.
 pub(crate) trait Check: Sized {
-    /// The table's rows.
     type Row;
 
-    /// The table.
     fn table(survey: &Survey) -> &Whole<Self::Row>;
 
-    /// Reads what stands beside these rows, consistently. The only part that does I/O.
+    /// Reads the related rows, consistently. The only part that does I/O.
     async fn beside(survey: &Survey, rows: Vec<Seen<Self::Row>>) -> Result<Vec<(Key, Self)>, LedgerError>;
 
-    /// Judges.
     fn check(&self, terms: &Terms, now: Time, notes: &mut Notes);
 }
 
-/// What was noted of one row.
+/// What the checks of rows report.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub broken: Vec<Broken>,
-    /// An operator's case.
+    /// Waiting for an operator.
     pub waiting: u64,
-    /// Not at its end, and in time.
-    pub under_way: u64,
+    /// Unfinished and not overdue.
+    pub in_progress: u64,
     pub money: BTreeMap<String, Money>,
 }
 
-/// Something that does not hold, until it was looked at again.
+/// A suspected violation.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub invariant: Invariant,
@@ -45,13 +42,12 @@ pub(crate) struct Broken {
 }
 
 impl Notes {
-    /// This does not hold.
     pub fn broken(&mut self, invariant: Invariant, expected: impl Into<String>, found: impl Into<String>) {
         self.broken.push(Broken { invariant, expected: expected.into(), found: found.into() });
     }
 }
 
-/// What stands beside a row. One that cannot be read is there: its own table's check says what is wrong with it.
+/// A related row. One that cannot be read is reported by its own table's check.
 #[derive(Debug, Default)]
 pub(crate) enum Beside<T> {
     #[default]

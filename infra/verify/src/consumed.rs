@@ -1,4 +1,4 @@
-//! What each subscribed consumer made of an event: a mark with its effect, or a dead letter.
+//! What each subscribed consumer did with an event: a mark with its effect, or a dead letter.
 
 use domain::dead_letter::{DeadLetter, dead_letter_id};
 use domain::notification::notification_id;
@@ -12,26 +12,27 @@ use crate::check::{Beside, Notes};
 use crate::finding::Invariant;
 use crate::terms::Terms;
 
-/// What a subscribed consumer made of an event.
+/// What a subscribed consumer did with an event.
 #[derive(Debug)]
 pub(crate) struct Consumed {
     consumer: String,
     mark: Option<Result<Mark, ()>>,
     letter: Beside<DeadLetter>,
-    told: Option<Told>,
+    fan_out: Option<FanOut>,
 }
 
-/// What a fan-out has told.
+/// What a fan-out has written.
 #[derive(Debug)]
-struct Told {
+struct FanOut {
     group: String,
     shared: Beside<ToldRow>,
-    /// The notification of a group of one: whether it is there.
+    /// Whether the notification of a single recipient exists.
     notified: Option<bool>,
 }
 
-/// The group that a fan-out tells, and the places of what it writes: the shared part, and a group of one's notification.
-fn told(survey: &Survey, event: &Event, queue: Queue) -> Option<(String, Key, Option<Key>)> {
+/// The group that a fan-out notifies, and the keys of what it writes: the event notification, and the notification of a
+/// single recipient.
+fn fan_out(survey: &Survey, event: &Event, queue: Queue) -> Option<(String, Key, Option<Key>)> {
     let audience = queue.audience()?;
     let route = Routes::load().ok()?.route(&event.event_type, audience)?;
     let group = route.group(&event.payload).ok()??;
@@ -45,32 +46,32 @@ fn told(survey: &Survey, event: &Event, queue: Queue) -> Option<(String, Key, Op
     Some((group.name(), survey.told_key(&event.event_id, audience, &group.name()), notification))
 }
 
-/// The queues that get an event.
+/// The queues that receive an event.
 pub(crate) fn subscribed(event: &Event) -> Vec<Queue> {
     Routes::load().map(|routes| routes.queues(&event.event_type, &event.payload).collect()).unwrap_or_default()
 }
 
 impl Consumed {
-    /// The places of all that it is judged by.
+    /// The keys of the related rows.
     pub fn keys(survey: &Survey, event: &Event, queue: Queue) -> Vec<Key> {
         let consumer = queue.consumer();
         let letter = survey.dead_letters.key(&dead_letter_id(&consumer, &event.event_id));
         let mut keys = vec![survey.mark_key(&consumer, &event.event_id), letter];
-        if let Some((_, shared, notification)) = told(survey, event, queue) {
+        if let Some((_, shared, notification)) = fan_out(survey, event, queue) {
             keys.push(shared);
             keys.extend(notification);
         }
         keys
     }
 
-    /// What stands there.
+    /// Reads the related rows.
     pub fn read(survey: &Survey, event: &Event, queue: Queue, found: &Found) -> Self {
         let consumer = queue.consumer();
         let letter = survey.dead_letters.key(&dead_letter_id(&consumer, &event.event_id));
         Self {
             mark: survey.mark(found, &consumer, &event.event_id).map(|mark| mark.map_err(drop)),
             letter: Beside::of(&survey.dead_letters, found, &letter),
-            told: told(survey, event, queue).map(|(group, shared, notification)| Told {
+            fan_out: fan_out(survey, event, queue).map(|(group, shared, notification)| FanOut {
                 group,
                 shared: Beside::of(&survey.told, found, &shared),
                 notified: notification.map(|key| found.get(&key).is_some()),
@@ -81,39 +82,38 @@ impl Consumed {
 }
 
 impl Consumed {
-    /// Judges.
     pub fn check(&self, (recorded_at, published_at): (Time, Time), terms: &Terms, now: Time, notes: &mut Notes) {
         match &self.mark {
             None if !self.letter.is_absent() => {}
-            // A mark, and a dead letter that was discarded, are kept for a while only.
+            // Marks and discarded dead letters are kept for a limited time.
             None if !terms.keeps_mark(recorded_at, now) || !terms.keeps_letter(recorded_at, now) => {}
-            None if !terms.is_overdue(published_at, now) => notes.under_way += 1,
+            None if !terms.is_overdue(published_at, now) => notes.in_progress += 1,
             None => {
                 let expected = format!("a mark or a dead letter of {}", self.consumer);
                 let found = format!("neither, published at {published_at}");
                 notes.broken(Invariant::EventReachesConsumers, expected, found);
             }
-            Some(Ok(mark)) if terms.keeps_told(mark.processed_at, now) => self.check_told(notes),
+            Some(Ok(mark)) if terms.keeps_told(mark.processed_at, now) => self.check_fan_out(notes),
             Some(_) => {}
         }
     }
 
-    fn check_told(&self, notes: &mut Notes) {
-        let Some(told) = &self.told else { return };
+    fn check_fan_out(&self, notes: &mut Notes) {
+        let Some(fan_out) = &self.fan_out else { return };
         let Self { consumer, .. } = self;
-        let group = &told.group;
-        match &told.shared {
+        let group = &fan_out.group;
+        match &fan_out.shared {
             Beside::Absent => {
                 let expected = format!("an event notification for {group}, as {consumer} has a mark");
                 notes.broken(Invariant::MarkedIsTold, expected, "none");
             }
             Beside::Row(shared) if shared.has_cursor => {
-                let expected = format!("everybody of {group} told, as {consumer} has a mark");
-                notes.broken(Invariant::MarkedIsTold, expected, "a cursor that is not at its end");
+                let expected = format!("the fan-out to {group} complete, as {consumer} has a mark");
+                notes.broken(Invariant::MarkedIsTold, expected, "an unfinished cursor");
             }
             Beside::Row(_) | Beside::Unreadable => {}
         }
-        if told.notified == Some(false) {
+        if fan_out.notified == Some(false) {
             let expected = format!("a notification for {group}, as {consumer} has a mark");
             notes.broken(Invariant::MarkedIsTold, expected, "none");
         }

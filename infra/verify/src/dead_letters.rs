@@ -1,9 +1,9 @@
-//! Dead letters: one per consumer and event, or send; an open one stays; what was redriven arrived.
+//! Dead letters: one per consumer and event, or per send. An open one never expires, and a redriven one was processed.
 
 use domain::Time;
 use domain::dead_letter::{DeadLetter, DeadLetterStatus, dead_letter_id, dead_send_id};
 use domain::routing::Queue;
-use domain::send::SendOrder;
+use domain::send::SendId;
 use futures_util::future::try_join_all;
 use ledger::survey::{Seen, Survey, Whole};
 use ledger::{Found, Key, LedgerError};
@@ -14,7 +14,7 @@ use crate::finding::Invariant;
 use crate::lineage::{Lineage, Reported};
 use crate::terms::Terms;
 
-/// A dead letter, the events that report what operators did with it, and what came of a redrive.
+/// A dead letter, the events that report its changes, and the result of its redrive.
 #[derive(Debug)]
 pub(crate) struct DeadLetterCase {
     row: DeadLetter,
@@ -23,26 +23,26 @@ pub(crate) struct DeadLetterCase {
     redrive: Redrive,
 }
 
-/// What came of a redrive.
+/// The result of a redrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Redrive {
-    /// It was not redriven, or nobody can tell.
+    /// It was not redriven, or the result is unknown.
     Unknown,
-    /// The message is not sent yet, or that has a dead letter of its own.
+    /// The message is not sent yet, or has a new dead letter.
     NotSent,
-    /// The message was sent, and nothing came of it.
+    /// The message was sent and not processed.
     Sent,
-    /// Its consumer is done with it, or somebody has taken the send on.
+    /// The message was processed, or the send continues.
     Arrived,
 }
 
-/// The send that a letter is about, if it is about one.
-fn order(letter: &DeadLetter) -> Option<SendOrder> {
+/// The send of a dead letter, if it has one.
+fn send_id(letter: &DeadLetter) -> Option<SendId> {
     let Some(Queue::Deliver(channel)) = Queue::named(&letter.queue) else { return None };
-    serde_json::from_str(&letter.body).ok().filter(|order: &SendOrder| order.channel == channel)
+    serde_json::from_str(&letter.body).ok().filter(|id: &SendId| id.channel == channel)
 }
 
-/// The event by which it was redriven.
+/// The event that reports the redrive.
 fn redriven_by<'a>(letter: &DeadLetter, lineage: &'a Lineage) -> Option<&'a domain::EventId> {
     let redriven = letter.status == DeadLetterStatus::Redriven;
     lineage.at(letter.version).filter(|_| redriven).map(|event| &event.event_id)
@@ -51,8 +51,8 @@ fn redriven_by<'a>(letter: &DeadLetter, lineage: &'a Lineage) -> Option<&'a doma
 fn keys(survey: &Survey, letter: &DeadLetter, lineage: &Lineage) -> Vec<Key> {
     let Some(redrive) = redriven_by(letter, lineage) else { return Vec::new() };
     let sent = survey.mark_key(&Queue::Redrives.consumer(), redrive);
-    let arrived = match (order(letter), &letter.event_id) {
-        (Some(order), _) => Some(survey.send_key(&order)),
+    let arrived = match (send_id(letter), &letter.event_id) {
+        (Some(id), _) => Some(survey.send_key(&id)),
         (None, Some(event_id)) => Some(survey.mark_key(&letter.consumer, event_id)),
         (None, None) => None,
     };
@@ -65,14 +65,14 @@ impl Redrive {
         if survey.mark(found, &Queue::Redrives.consumer(), redrive).is_none() {
             return Self::NotSent;
         }
-        let has_arrived = match (order(letter), &letter.event_id) {
-            (Some(order), _) => match Beside::of(&survey.sends, found, &survey.send_key(&order)) {
+        let has_arrived = match (send_id(letter), &letter.event_id) {
+            (Some(id), _) => match Beside::of(&survey.sends, found, &survey.send_key(&id)) {
                 Beside::Row(send) => !send.is_opened_by(Uuid::parse_str(redrive.as_str()).ok()),
-                // Its retention is over.
+                // It may have expired.
                 Beside::Absent | Beside::Unreadable => return Self::Unknown,
             },
             (None, Some(event_id)) => survey.mark(found, &letter.consumer, event_id).is_some(),
-            // A message without an event has another id each time that it dies.
+            // A message without an event has a new id for each dead letter.
             (None, None) => return Self::Unknown,
         };
         if has_arrived { Self::Arrived } else { Self::Sent }
@@ -116,7 +116,8 @@ impl Check for DeadLetterCase {
                 due.push((letter.version, handled.at));
                 let lost = self.redrive == Redrive::Sent && terms.is_overdue(handled.at, now);
                 if lost && terms.keeps_mark(letter.since, now) {
-                    let expected = format!("{} done with it, or the letter open again", letter.consumer);
+                    let expected =
+                        format!("the message processed by {}, or the dead letter open again", letter.consumer);
                     notes.broken(Invariant::RedriveArrives, expected, format!("neither, redriven at {}", handled.at));
                 }
             }
@@ -131,15 +132,15 @@ impl Check for DeadLetterCase {
 impl DeadLetterCase {
     fn check_id(&self, notes: &mut Notes) {
         let letter = &self.row;
-        let derived = match (order(letter), &letter.event_id) {
-            (Some(order), Some(_)) => dead_send_id(&letter.consumer, order.notification_id),
+        let derived = match (send_id(letter), &letter.event_id) {
+            (Some(id), Some(_)) => dead_send_id(&letter.consumer, id.notification_id),
             (None, Some(event_id)) => dead_letter_id(&letter.consumer, event_id),
             // An unreadable message is one of its own.
             (_, None) => return,
         };
         if derived != letter.dead_letter_id {
             let expected = format!("dead letter {derived} of {} and its event", letter.consumer);
-            notes.broken(Invariant::LetterIsUnique, expected, "another one of them");
+            notes.broken(Invariant::LetterIsUnique, expected, "a different id");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Events: published in time, with every subscribed consumer, and reporting a change that is there.
+//! Events: published in time, consumed by every subscriber, and reporting a change that exists.
 
 use domain::entitlement::EntitlementChanged;
 use domain::event::OutboxStatus;
@@ -13,17 +13,17 @@ use crate::consumed::{Consumed, subscribed};
 use crate::finding::Invariant;
 use crate::terms::Terms;
 
-/// An event, what its consumers made of it, and what it reports.
+/// An event, its consumers, and the aggregate that it reports.
 #[derive(Debug)]
 pub(crate) struct EventCase {
     row: EventRow,
     expires_at: Option<Time>,
     consumers: Vec<Consumed>,
-    /// The version of the aggregate that it is about, where that has a table.
+    /// The version of its aggregate, if that has a table.
     aggregate: Option<Beside<u64>>,
 }
 
-/// Where the aggregate of an event stands, of those that have a table.
+/// The key of an event's aggregate, if that has a table.
 enum AggregateKey {
     Entitlement(Key),
     Reservation(Key),
@@ -34,7 +34,7 @@ enum AggregateKey {
 
 impl AggregateKey {
     fn of(survey: &Survey, event: &Event) -> Option<Self> {
-        // What sources hand in has no version, and is about nothing of ours.
+        // Events from other systems have no version and no aggregate here.
         event.version?;
         let id = || Uuid::parse_str(&event.aggregate_id).ok();
         Some(match event.aggregate_type.as_str() {
@@ -43,9 +43,9 @@ impl AggregateKey {
                 Self::Entitlement(survey.entitlements.place((&changed.user_id, &changed.stock_keeping_unit)))
             }
             "Reservation" => Self::Reservation(survey.reservations.place(id()?)),
-            "Order" => Self::Order(survey.orders.key(&id()?)),
-            "Hold" => Self::Hold(survey.holds.key(&id()?)),
-            "Payment" => Self::Payment(survey.payments.key(&id()?)),
+            "Order" => Self::Order(survey.orders.place(id()?)),
+            "Hold" => Self::Hold(survey.holds.place(id()?)),
+            "Payment" => Self::Payment(survey.payments.place(id()?)),
             _ => return None,
         })
     }
@@ -64,9 +64,9 @@ impl AggregateKey {
         match self {
             Self::Entitlement(key) => Beside::of(&survey.entitlements, found, key).map(|row| row.version()),
             Self::Reservation(key) => Beside::of(&survey.reservations, found, key).map(|row| row.version()),
-            Self::Order(key) => Beside::of(&survey.orders, found, key).map(|row| row.version),
-            Self::Hold(key) => Beside::of(&survey.holds, found, key).map(|row| row.version),
-            Self::Payment(key) => Beside::of(&survey.payments, found, key).map(|row| row.version),
+            Self::Order(key) => Beside::of(&survey.orders, found, key).map(|row| row.version()),
+            Self::Hold(key) => Beside::of(&survey.holds, found, key).map(|row| row.version()),
+            Self::Payment(key) => Beside::of(&survey.payments, found, key).map(|row| row.version()),
         }
     }
 }
@@ -131,9 +131,16 @@ impl EventCase {
         let due = match entry.status {
             OutboxStatus::Published => {
                 if entry.published_at.is_none() || self.row.is_listed {
-                    let found =
-                        if self.row.is_listed { "it in the index of unpublished entries" } else { "no published_at" };
-                    notes.broken(Invariant::PublishedIsSettled, "published_at, and no place in the index", found);
+                    let found = if self.row.is_listed {
+                        "still in the index of unpublished entries"
+                    } else {
+                        "no published_at"
+                    };
+                    notes.broken(
+                        Invariant::PublishedIsSettled,
+                        "published_at, and not in the index of unpublished entries",
+                        found,
+                    );
                 }
                 None
             }
@@ -149,7 +156,7 @@ impl EventCase {
         }
         match due {
             None => {}
-            Some(Some(due)) if self.row.is_listed && !terms.is_overdue(due, now) => notes.under_way += 1,
+            Some(Some(due)) if self.row.is_listed && !terms.is_overdue(due, now) => notes.in_progress += 1,
             Some(due) => {
                 let since = due.map_or_else(|| "no due time".to_owned(), |due| format!("due since {due}"));
                 let listed = if self.row.is_listed { "" } else { ", not in the index of unpublished entries" };

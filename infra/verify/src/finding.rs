@@ -1,36 +1,36 @@
-//! What can be wrong, and what a finding says.
+//! The invariants and their violations.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Something that must hold.
+/// An invariant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Invariant {
-    /// Every item can be read, and stands where what it holds belongs.
+    /// Every item can be read and has the key that its content demands.
     Readable,
-    /// A stored answer names what is there.
+    /// What a stored response names exists.
     AnswerHasEffect,
-    /// An aggregate has one event per version, without gaps, up to its own.
+    /// An aggregate has one event per version, without gaps, up to its own version.
     OneEventPerVersion,
-    /// An event reports a change that is there.
+    /// The change that an event reports exists.
     EventHasAggregate,
-    /// What is not published is found by a sweeper in time.
+    /// An unpublished event is found by the sweeper in time.
     OutboxInTime,
-    /// What is published says so, and nothing else.
+    /// A published event is marked as published and not listed as unpublished.
     PublishedIsSettled,
-    /// What is not at its end never expires.
+    /// Unfinished items never expire.
     OpenNeverExpires,
     /// A published event has a mark, or a dead letter, of every subscribed consumer.
     EventReachesConsumers,
-    /// A fan-out that is marked has told its group, whole.
+    /// A fan-out with a processed mark has notified its whole group.
     MarkedIsTold,
-    /// What is told belongs to an event, its route and a mark.
+    /// An event notification belongs to an event, its route and a mark.
     ToldBelongsToEvent,
-    /// What an action decides is decided.
+    /// The reservation that an action decided is decided.
     ActionDecides,
-    /// A notification is the one of its event, recipient and type.
+    /// There is one notification per event, recipient and type.
     NotificationIsUnique,
     /// A notification belongs to an event notification and an event.
     NotificationBelongsToEvent,
@@ -40,36 +40,36 @@ pub enum Invariant {
     SendBelongsToNotification,
     /// A send that is SENT has a receipt.
     SentHasReceipt,
-    /// A send that was given up has a dead letter.
+    /// A failed send has a dead letter.
     GivenUpHasLetter,
-    /// A send is tried in time.
+    /// A send is attempted in time.
     SendInTime,
-    /// A dead letter is the one of its consumer and event, or send.
+    /// There is one dead letter per consumer and event, or per send.
     LetterIsUnique,
-    /// What was redriven arrived.
+    /// A redriven message was processed.
     RedriveArrives,
-    /// An order comes to its end in time.
+    /// An order finishes in time.
     OrderInTime,
-    /// What an order holds and has paid is what its status says.
+    /// The hold and payment of an order match its status.
     OrderIsSettled,
-    /// What is held or paid belongs to an order.
+    /// A hold or payment belongs to an order.
     SagaHasOrder,
-    /// What is reserved and sold of a unit is what orders hold of it.
+    /// The reserved and sold stock of a unit matches its orders' holds.
     StockAddsUp,
 }
 
-/// One thing that does not hold.
+/// A violation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
-    /// What should hold.
+    /// The invariant.
     pub invariant: Invariant,
-    /// Where: the table.
+    /// The table.
     pub table: String,
-    /// And the item's key.
+    /// The item's key.
     pub key: String,
-    /// What should be there.
+    /// What was expected.
     pub expected: String,
-    /// What is there.
+    /// What was found.
     pub found: String,
 }
 

@@ -5,6 +5,7 @@ mod answers;
 mod check;
 mod consumed;
 mod dead_letters;
+mod event_notifications;
 mod events;
 mod finding;
 mod lineage;
@@ -15,7 +16,6 @@ mod saga;
 mod sends;
 mod stock;
 mod terms;
-mod told;
 mod walk;
 
 pub use finding::{Finding, Invariant};
@@ -32,27 +32,27 @@ use walk::Walk;
 /// A table could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{table}: {source}")]
-pub struct Unread {
+pub struct ReadError {
     /// The table.
     pub table: String,
-    /// Why.
+    /// The cause.
     #[source]
     pub source: LedgerError,
 }
 
-/// Checks everything, table by table; `told` hears how far it has come.
+/// Checks all tables. `on_progress` is called for every page.
 pub async fn verify(
     survey: &Survey,
     terms: &Terms,
     pace: &Pace,
-    told: impl Fn(&Progress<'_>),
-) -> Result<Report, Unread> {
-    let mut walk = Walk::new(survey, terms, pace, &told);
+    on_progress: impl Fn(&Progress<'_>),
+) -> Result<Report, ReadError> {
+    let mut walk = Walk::new(survey, terms, pace, &on_progress);
     walk.table::<events::EventCase>().await?;
     walk.table::<answers::AnswerCase>().await?;
     walk.table::<aggregates::EntitlementCase>().await?;
     walk.table::<aggregates::ReservationCase>().await?;
-    walk.table::<told::ToldCase>().await?;
+    walk.table::<event_notifications::EventNotificationCase>().await?;
     walk.table::<notifications::NotificationCase>().await?;
     walk.table::<sends::SendCase>().await?;
     walk.table::<dead_letters::DeadLetterCase>().await?;

@@ -1,4 +1,4 @@
-//! The events of an aggregate against its version. Some kinds report every version, others only some.
+//! Compares the events of an aggregate with its version. Some types report every version, others only some.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,13 @@ use crate::terms::Terms;
 #[derive(Debug, Default)]
 pub(crate) struct Lineage(pub Vec<Version>);
 
-/// What an aggregate says of its own events.
+/// What an aggregate demands of its events.
 #[derive(Debug)]
 pub(crate) struct Reported {
-    /// The aggregate's version.
     pub version: u64,
-    /// Versions that have an event, and when those happened at the earliest; where that is so long ago that they may have
-    /// expired, they are not missed.
+    /// Versions that must have an event, and the earliest time of each. An event that may have expired is not missed.
     pub due: Vec<(u64, Time)>,
-    /// Every version between two that are there has one.
+    /// Whether every version must have an event.
     pub every: bool,
 }
 
@@ -37,7 +35,7 @@ impl Lineage {
         self.0.iter().find(|event| event.version == Some(version))
     }
 
-    /// One event per version, none ahead of the aggregate, and none missing.
+    /// Checks that there is one event per version, none missing and none ahead of the aggregate.
     pub fn check(&self, reported: &Reported, terms: &Terms, now: Time, notes: &mut Notes) {
         let mut broken = |expected: String, found: String| notes.broken(Invariant::OneEventPerVersion, expected, found);
         let mut by_version: BTreeMap<u64, Vec<&Version>> = BTreeMap::new();
@@ -64,8 +62,8 @@ impl Lineage {
         if !reported.every {
             return;
         }
-        // An event may expire before an older one that was published later: only what follows one that is young enough
-        // must be there.
+        // An event may expire before an older one that was published later, so only events after one that must still
+        // exist are missed.
         let there: Vec<(&u64, &Version)> = by_version.iter().map(|(version, events)| (version, events[0])).collect();
         for pair in there.windows(2) {
             let [(low, event), (high, _)] = pair else { continue };

@@ -1,20 +1,20 @@
-//! Notifications: unique by event, recipient and type, with one send for each channel of the route.
+//! Notifications: one per event, recipient and type, with one send for each channel of the route.
 
 use std::collections::BTreeSet;
 
 use domain::notification::{Notification, notification_id};
 use domain::recipient::Channel;
 use domain::routing::Routes;
-use domain::send::SendOrder;
+use domain::send::SendId;
 use domain::{Event, Time};
 use ledger::survey::{EventRow, Seen, Survey, Whole};
 use ledger::{Key, LedgerError};
 
 use crate::check::{Beside, Check, Notes};
 use crate::finding::Invariant;
-use crate::terms::{Terms, is_going};
+use crate::terms::{Terms, is_expiring};
 
-/// A notification, what it belongs to, and the channels that it has a send for.
+/// A notification, its event, and the channels of its sends.
 #[derive(Debug)]
 pub(crate) struct NotificationCase {
     row: Notification,
@@ -25,7 +25,7 @@ pub(crate) struct NotificationCase {
 }
 
 fn send_key(survey: &Survey, notification: &Notification, channel: Channel) -> Key {
-    survey.send_key(&SendOrder::of(notification, channel))
+    survey.send_key(&SendId::of(notification, channel))
 }
 
 fn told_key(survey: &Survey, notification: &Notification) -> Key {
@@ -56,14 +56,14 @@ impl Check for NotificationCase {
     }
 
     fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
-        if is_going(self.expires_at, now) {
+        if is_expiring(self.expires_at, now) {
             return;
         }
         let row = &self.row;
         let derived = notification_id(&row.event_id, row.created_at, row.audience, &row.user_id);
         if derived != row.notification_id {
             let expected = format!("notification {derived} of event {}, this recipient and type", row.event_id);
-            notes.broken(Invariant::NotificationIsUnique, expected, "another one of them");
+            notes.broken(Invariant::NotificationIsUnique, expected, "a different id");
         }
         if !self.is_told {
             let expected = format!("an event notification of event {} for {}", row.event_id, row.group);
@@ -91,7 +91,7 @@ impl NotificationCase {
                 let names: Vec<&str> = channels.iter().map(|channel| channel.as_str()).collect();
                 if names.is_empty() { "no channel".to_owned() } else { names.join(", ") }
             };
-            let expected = format!("one send each through {}", names(&expected));
+            let expected = format!("one send through each of {}", names(&expected));
             notes.broken(Invariant::SendsAreTheRoutes, expected, format!("through {}", names(&self.channels)));
         }
     }

@@ -1,5 +1,6 @@
-//! Orders: they come to their end in time, and what they hold and have paid is what their status says.
+//! Orders: they finish in time, and their hold and payment match their status.
 
+use belfry_core::{Entity, Stored};
 use domain::Time;
 use domain::dead_letter::{DeadLetter, DeadLetterStatus, dead_letter_id};
 use domain::order::{Order, OrderStatus};
@@ -15,15 +16,15 @@ use crate::finding::Invariant;
 use crate::lineage::{Lineage, Reported};
 use crate::terms::Terms;
 
-/// The services that may have given up on an event of an order.
+/// The services that may have a dead letter for an order's event.
 const SERVICES: [Queue; 3] = [Queue::Inventory, Queue::Payment, Queue::Order];
 
-/// An order, what it holds, what it has paid, its own events, and what services gave up on.
+/// An order, its hold and payment, its events, and the dead letters of the services.
 #[derive(Debug)]
 pub(crate) struct OrderCase {
-    row: Order,
-    hold: Beside<Hold>,
-    payment: Beside<Payment>,
+    row: Stored<Order>,
+    hold: Beside<Stored<Hold>>,
+    payment: Beside<Stored<Payment>>,
     lineage: Lineage,
     letters: Vec<DeadLetter>,
 }
@@ -35,27 +36,26 @@ fn letter_keys(survey: &Survey, order: &Order) -> Vec<Key> {
 }
 
 impl Check for OrderCase {
-    type Row = Order;
+    type Row = Stored<Order>;
 
-    fn table(survey: &Survey) -> &Whole<Order> {
+    fn table(survey: &Survey) -> &Whole<Stored<Order>> {
         &survey.orders
     }
 
-    async fn beside(survey: &Survey, rows: Vec<Seen<Order>>) -> Result<Vec<(Key, Self)>, LedgerError> {
-        let lineages = rows
-            .iter()
-            .map(|seen| async { Lineage::read(survey, Order::AGGREGATE, &seen.row.order_id.to_string()).await });
+    async fn beside(survey: &Survey, rows: Vec<Seen<Stored<Order>>>) -> Result<Vec<(Key, Self)>, LedgerError> {
+        let lineages =
+            rows.iter().map(|seen| async { Lineage::read(survey, Order::KIND, &seen.row.order_id.to_string()).await });
         let lineages = try_join_all(lineages).await?;
-        let places = |order: &Order| [survey.holds.key(&order.order_id), survey.payments.key(&order.order_id)];
+        let places = |order: &Order| [survey.holds.place(order.order_id), survey.payments.place(order.order_id)];
         let found = survey.read(rows.iter().flat_map(|seen| places(&seen.row))).await?;
-        let case = |(seen, lineage): (Seen<Order>, Lineage)| {
+        let case = |(seen, lineage): (Seen<Stored<Order>>, Lineage)| {
             let [hold, payment] = places(&seen.row);
             let hold = Beside::of(&survey.holds, &found, &hold);
             let payment = Beside::of(&survey.payments, &found, &payment);
             (seen.key, Self { row: seen.row, hold, payment, lineage, letters: Vec::new() })
         };
         let mut cases: Vec<(Key, Self)> = rows.into_iter().zip(lineages).map(case).collect();
-        // Only where something does not fit does it matter whether somebody gave up.
+        // Dead letters matter only if something does not match.
         let doubtful = cases.iter().filter(|(_, case)| case.disagreement().is_some());
         let asked: Vec<Key> = doubtful.flat_map(|(_, case)| letter_keys(survey, &case.row)).collect();
         let found = survey.read(asked).await?;
@@ -69,7 +69,7 @@ impl Check for OrderCase {
 
     fn check(&self, terms: &Terms, now: Time, notes: &mut Notes) {
         let order = &self.row;
-        let reported = Reported { version: order.version, due: vec![(1, order.created_at)], every: false };
+        let reported = Reported { version: order.version(), due: vec![(1, order.created_at)], every: false };
         self.lineage.check(&reported, terms, now, notes);
         if let (OrderStatus::Completed, Some(total)) = (order.status, &order.total) {
             notes.money.entry(total.currency.clone()).or_default().completed += u128::from(total.amount);
@@ -77,10 +77,10 @@ impl Check for OrderCase {
         let status = order.status.as_str();
         if !order.status.is_final() {
             if terms.is_overdue(order.deadline_at, now) {
-                let found = format!("{status} past its deadline {}", order.deadline_at);
+                let found = format!("{status} after its deadline {}", order.deadline_at);
                 notes.broken(Invariant::OrderInTime, "COMPLETED, FAILED or CANCELLED", found);
             } else {
-                notes.under_way += 1;
+                notes.in_progress += 1;
             }
             return;
         }
@@ -91,7 +91,7 @@ impl Check for OrderCase {
             (DeadLetterStatus::Redriven, None) => false,
         };
         if !terms.is_overdue(order.updated_at, now) {
-            notes.under_way += 1;
+            notes.in_progress += 1;
         } else if !self.letters.iter().any(is_open) {
             notes.broken(Invariant::OrderIsSettled, format!("{status} with {expected}"), found);
         }
@@ -99,7 +99,7 @@ impl Check for OrderCase {
 }
 
 impl OrderCase {
-    /// What an order that is at its end should hold and have paid, and what is there, if that is something else.
+    /// The expected and the found hold and payment of a finished order, if they differ.
     fn disagreement(&self) -> Option<(&'static str, String)> {
         let (hold, payment) = (hold_words(&self.hold), payment_words(&self.payment));
         if matches!(self.hold, Beside::Unreadable) || matches!(self.payment, Beside::Unreadable) {
@@ -128,7 +128,7 @@ impl OrderCase {
         }
     }
 
-    /// Lines, prices and the charge of a completed order.
+    /// Compares the lines, prices and charge of a completed order.
     fn amounts(&self) -> Option<(&'static str, String)> {
         let (hold, payment) = (self.hold.row()?, self.payment.row()?);
         let PaymentState::Charged(intent) = &payment.state else { return None };
@@ -148,7 +148,7 @@ impl OrderCase {
     }
 }
 
-fn hold_words(hold: &Beside<Hold>) -> &'static str {
+fn hold_words(hold: &Beside<Stored<Hold>>) -> &'static str {
     match hold.row().map(|hold| hold.status) {
         None => "none",
         Some(HoldStatus::Reserved) => "RESERVED",
@@ -158,7 +158,7 @@ fn hold_words(hold: &Beside<Hold>) -> &'static str {
     }
 }
 
-fn payment_words(payment: &Beside<Payment>) -> &'static str {
+fn payment_words(payment: &Beside<Stored<Payment>>) -> &'static str {
     match payment.row().map(|payment| &payment.state) {
         None => "none",
         Some(PaymentState::Intended(_)) => "INTENDED",

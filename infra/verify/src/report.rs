@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,47 +7,47 @@ use serde::Serialize;
 
 use crate::finding::Finding;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// What does not hold.
+    /// The violations.
     pub findings: Vec<Finding>,
-    /// So many suspects more than could be looked at again.
+    /// Suspects that were too many to check again.
     pub not_looked_at: u64,
-    /// Units whose stock moved whenever it was looked at.
+    /// Units whose stock changed during every check.
     pub undecided: Vec<String>,
-    /// How many rows each table has.
+    /// The rows of each table.
     pub rows: BTreeMap<String, u64>,
-    /// How much waits for an operator: open dead letters, outbox entries that were given up.
+    /// What waits for an operator: open dead letters, failed outbox entries.
     pub waiting: u64,
-    /// How much is not at its end, and in time.
+    /// What is unfinished and not overdue.
     pub under_way: u64,
-    /// What is charged, and what completed orders cost, by currency.
+    /// Charged payments and the price of completed orders, by currency.
     pub money: BTreeMap<String, Money>,
 }
 
-/// What a run comes to, in a word.
+/// The result in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything holds.
+    /// All invariants hold.
     Holds,
-    /// Something does not.
+    /// There are violations.
     Violated,
-    /// Nothing was found, but not everything could be judged.
+    /// There are no violations, but not every row could be decided.
     Undecided,
 }
 
 /// Money of one currency, in minor units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Money {
-    /// What payments say.
+    /// From payments.
     pub charged: u128,
-    /// What orders say.
+    /// From orders.
     pub completed: u128,
 }
 
 impl Report {
-    /// What it comes to.
+    /// The result in one word.
     pub fn verdict(&self) -> Verdict {
         match (self.violations(), self.undecided.len()) {
             (0, 0) => Verdict::Holds,
@@ -56,12 +56,12 @@ impl Report {
         }
     }
 
-    /// Whether everything was judged, and holds.
+    /// Whether all invariants hold and nothing is undecided.
     pub fn holds(&self) -> bool {
         self.verdict() == Verdict::Holds
     }
 
-    /// What was not looked at again looked wrong the first time.
+    /// A suspect that was not checked again counts as a violation.
     fn violations(&self) -> u64 {
         self.findings.len() as u64 + self.not_looked_at
     }
@@ -73,19 +73,26 @@ impl fmt::Display for Report {
             writeln!(f, "{finding}")?;
         }
         for unit in &self.undecided {
-            writeln!(f, "undecided: {unit} moved whenever it was looked at; look again when it is less busy")?;
+            writeln!(
+                f,
+                "undecided: the stock of {unit} changed during every check; run verify again at a quieter time"
+            )?;
         }
         if self.not_looked_at > 0 {
-            writeln!(f, "and {} more that were not looked at again", self.not_looked_at)?;
+            writeln!(f, "and {} more suspects that were not checked again", self.not_looked_at)?;
         }
         for (currency, Money { charged, completed }) in &self.money {
             writeln!(f, "{currency}: charged {charged}, completed {completed}")?;
         }
         let (rows, tables) = (self.rows.values().sum::<u64>(), self.rows.len());
-        write!(f, "{rows} rows in {tables} tables, {} under way, {} for an operator: ", self.under_way, self.waiting)?;
+        write!(
+            f,
+            "{rows} rows in {tables} tables, {} in progress, {} waiting for an operator: ",
+            self.under_way, self.waiting
+        )?;
         match (self.verdict(), self.violations()) {
             (Verdict::Holds, _) => f.write_str("everything holds"),
-            (Verdict::Undecided, _) => write!(f, "nothing wrong, but {} undecided", self.undecided.len()),
+            (Verdict::Undecided, _) => write!(f, "no violations, but {} undecided", self.undecided.len()),
             (Verdict::Violated, 1) => f.write_str("1 violation"),
             (Verdict::Violated, many) => write!(f, "{many} violations"),
         }
@@ -97,13 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_could_judge_does_not_hold_and_is_no_violation() {
+    fn undecided_unit_is_neither_success_nor_violation() {
         let undecided = Report { undecided: vec!["unit-3".to_owned()], ..Report::default() };
         assert_eq!((undecided.verdict(), undecided.holds()), (Verdict::Undecided, false));
         assert_eq!(
             undecided.to_string(),
-            "undecided: unit-3 moved whenever it was looked at; look again when it is less busy\n\
-             0 rows in 0 tables, 0 under way, 0 for an operator: nothing wrong, but 1 undecided"
+            "undecided: the stock of unit-3 changed during every check; run verify again at a quieter time\n\
+             0 rows in 0 tables, 0 in progress, 0 waiting for an operator: no violations, but 1 undecided"
         );
         let both = Report { not_looked_at: 1, ..undecided };
         assert_eq!(both.verdict(), Verdict::Violated);

@@ -1,5 +1,6 @@
-//! Holds and payments: each belongs to an order, and reports what became of it.
+//! Holds and payments: each belongs to an order and has an event for each change.
 
+use belfry_core::{Entity, Stored};
 use domain::Time;
 use domain::order::{Money, Order};
 use domain::payment::{Payment, PaymentState};
@@ -14,46 +15,40 @@ use crate::finding::Invariant;
 use crate::lineage::{Lineage, Reported};
 use crate::terms::Terms;
 
-/// What a service of the saga keeps of one order.
-pub(crate) trait Part: Sized {
-    /// The kind under which its history is kept.
-    const KIND: &'static str;
-
-    fn table(survey: &Survey) -> &Whole<Self>;
+/// A service's record of one order.
+pub(crate) trait Part: Entity {
+    fn table(survey: &Survey) -> &Whole<Stored<Self>>;
 
     fn order_id(&self) -> Uuid;
 
-    fn version(&self) -> u64;
+    /// The versions that must have an event, and the time of each.
+    fn reports(part: &Stored<Self>, order: Option<&Order>) -> Vec<(u64, Time)>;
 
-    /// The versions that have an event, and since when.
-    fn reports(&self, order: Option<&Order>) -> Vec<(u64, Time)>;
-
-    /// What is charged by it.
     fn charged(&self) -> Option<&Money> {
         None
     }
 }
 
-/// A part, its order, and the events that report it.
+/// A record, its order, and its events.
 #[derive(Debug)]
-pub(crate) struct PartCase<P>(P, Beside<Order>, Lineage);
+pub(crate) struct PartCase<P>(Stored<P>, Beside<Stored<Order>>, Lineage);
 
 impl<P: Part> Check for PartCase<P> {
-    type Row = P;
+    type Row = Stored<P>;
 
-    fn table(survey: &Survey) -> &Whole<P> {
+    fn table(survey: &Survey) -> &Whole<Stored<P>> {
         P::table(survey)
     }
 
-    async fn beside(survey: &Survey, rows: Vec<Seen<P>>) -> Result<Vec<(Key, Self)>, LedgerError> {
+    async fn beside(survey: &Survey, rows: Vec<Seen<Stored<P>>>) -> Result<Vec<(Key, Self)>, LedgerError> {
         let lineages = rows.iter().map(|seen| async {
             let id = seen.row.order_id().to_string();
             Lineage::read(survey, P::KIND, &id).await
         });
         let lineages = try_join_all(lineages).await?;
-        let found = survey.read(rows.iter().map(|seen| survey.orders.key(&seen.row.order_id()))).await?;
-        let case = |(seen, lineage): (Seen<P>, Lineage)| {
-            let order = Beside::of(&survey.orders, &found, &survey.orders.key(&seen.row.order_id()));
+        let found = survey.read(rows.iter().map(|seen| survey.orders.place(seen.row.order_id()))).await?;
+        let case = |(seen, lineage): (Seen<Stored<P>>, Lineage)| {
+            let order = Beside::of(&survey.orders, &found, &survey.orders.place(seen.row.order_id()));
             (seen.key, Self(seen.row, order, lineage))
         };
         Ok(rows.into_iter().zip(lineages).map(case).collect())
@@ -67,15 +62,17 @@ impl<P: Part> Check for PartCase<P> {
         if let Some(Money { amount, currency }) = part.charged() {
             notes.money.entry(currency.clone()).or_default().charged += u128::from(*amount);
         }
-        let reported = Reported { version: part.version(), due: part.reports(order.row()), every: false };
+        let reported = Reported {
+            version: part.version(),
+            due: P::reports(part, order.row().map(|order| &**order)),
+            every: false,
+        };
         lineage.check(&reported, terms, now, notes);
     }
 }
 
 impl Part for Hold {
-    const KIND: &'static str = "Hold";
-
-    fn table(survey: &Survey) -> &Whole<Self> {
+    fn table(survey: &Survey) -> &Whole<Stored<Self>> {
         &survey.holds
     }
 
@@ -83,13 +80,9 @@ impl Part for Hold {
         self.order_id
     }
 
-    fn version(&self) -> u64 {
-        self.version
-    }
-
-    /// A hold has no time of its own.
-    fn reports(&self, order: Option<&Order>) -> Vec<(u64, Time)> {
-        let last = match self.status {
+    /// A hold stores no time.
+    fn reports(hold: &Stored<Self>, order: Option<&Order>) -> Vec<(u64, Time)> {
+        let last = match hold.status {
             HoldStatus::Closed => 0,
             HoldStatus::Reserved => 1,
             HoldStatus::Sold | HoldStatus::Released => 2,
@@ -99,9 +92,7 @@ impl Part for Hold {
 }
 
 impl Part for Payment {
-    const KIND: &'static str = "Payment";
-
-    fn table(survey: &Survey) -> &Whole<Self> {
+    fn table(survey: &Survey) -> &Whole<Stored<Self>> {
         &survey.payments
     }
 
@@ -109,15 +100,11 @@ impl Part for Payment {
         self.order_id
     }
 
-    fn version(&self) -> u64 {
-        self.version
-    }
-
-    fn reports(&self, _: Option<&Order>) -> Vec<(u64, Time)> {
-        match self.state {
+    fn reports(payment: &Stored<Self>, _: Option<&Order>) -> Vec<(u64, Time)> {
+        match payment.state {
             PaymentState::Intended(_) | PaymentState::Closed => Vec::new(),
             PaymentState::Charged(_) | PaymentState::Declined(_) | PaymentState::Refunded(_) => {
-                vec![(self.version, self.updated_at)]
+                vec![(payment.version(), payment.updated_at)]
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Sends: each belongs to a notification, is tried in time, and has what its end asks for.
+//! Sends: each belongs to a notification, is attempted in time, and has the record that its result demands.
 
 use domain::Time;
 use domain::dead_letter::dead_send_id;
@@ -9,9 +9,9 @@ use ledger::{Key, LedgerError};
 
 use crate::check::{Check, Notes};
 use crate::finding::Invariant;
-use crate::terms::{Terms, is_going};
+use crate::terms::{Terms, is_expiring};
 
-/// A send, and whether its notification and its dead letter are there.
+/// A send, and whether its notification and dead letter exist.
 #[derive(Debug)]
 pub(crate) struct SendCase {
     row: ChannelSend,
@@ -21,9 +21,9 @@ pub(crate) struct SendCase {
 }
 
 fn keys(survey: &Survey, send: &ChannelSend) -> [Key; 2] {
-    let order = &send.order;
-    let letter = dead_send_id(&Queue::Deliver(order.channel).consumer(), order.notification_id);
-    let notification = survey.notification_key(order.audience, &order.user_id, order.notification_id);
+    let id = &send.id;
+    let letter = dead_send_id(&Queue::Deliver(id.channel).consumer(), id.notification_id);
+    let notification = survey.notification_key(id.audience, &id.user_id, id.notification_id);
     [notification, survey.dead_letters.key(&letter)]
 }
 
@@ -48,18 +48,18 @@ impl Check for SendCase {
         let status = send.state.as_str();
         let ended_at = send.state.ended_at();
         if ended_at.is_none() && self.expires_at.is_some() {
-            notes.broken(Invariant::OpenNeverExpires, "no expiry before its end", status);
+            notes.broken(Invariant::OpenNeverExpires, "no expiry before it is finished", status);
         }
-        if is_going(self.expires_at, now) {
+        if is_expiring(self.expires_at, now) {
             return;
         }
         if !self.has_notification && terms.keeps_told(send.created_at, now) {
-            let expected = format!("notification {} of {}", send.order.notification_id, send.order.user_id);
+            let expected = format!("notification {} of {}", send.id.notification_id, send.id.user_id);
             notes.broken(Invariant::SendBelongsToNotification, expected, "none");
         }
         let keeps_letter = ended_at.is_none_or(|ended_at| terms.keeps_letter(ended_at, now));
         if send.state.is_given_up() && !self.has_letter && keeps_letter {
-            notes.broken(Invariant::GivenUpHasLetter, "a dead letter", format!("{status} and none"));
+            notes.broken(Invariant::GivenUpHasLetter, "a dead letter", format!("{status} without one"));
         }
         if matches!(send.state, SendState::Sent { .. }) && send.receipts.is_empty() {
             notes.broken(Invariant::SentHasReceipt, "a provider's receipt", "none");
@@ -68,12 +68,12 @@ impl Check for SendCase {
             return;
         }
         if send.is_stuck() {
-            let found = format!("{status}, sent for {} times and not tried", send.swept);
-            notes.broken(Invariant::SendInTime, "an end", found);
+            let found = format!("{status}, re-enqueued {} times but never attempted", send.swept);
+            notes.broken(Invariant::SendInTime, "a finished send", found);
         } else if terms.is_overdue(send.due_at, now) {
-            notes.broken(Invariant::SendInTime, "an end", format!("{status}, due since {}", send.due_at));
+            notes.broken(Invariant::SendInTime, "a finished send", format!("{status}, due since {}", send.due_at));
         } else {
-            notes.under_way += 1;
+            notes.in_progress += 1;
         }
     }
 }

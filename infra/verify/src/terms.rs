@@ -1,4 +1,4 @@
-//! Under which terms the tables are judged, and how fast they are read.
+//! What rows are checked against, and how fast they are read.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -6,27 +6,26 @@ use std::time::Duration;
 use domain::Time;
 use runtime::{BadSetting, Settings};
 
-/// What stands shortly before its expiry is not held to anything: what belongs to it was written moments before, and may
-/// be gone moments earlier.
+/// Rows that expire within this time are not checked: what they refer to may be gone already.
 const SOON: Duration = Duration::from_secs(3_600);
 
-/// What may be under way, and what may have expired.
+/// What may be unfinished or expired.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// How long after its time something may still be under way.
+    /// How long after its due time something may be unfinished.
     pub grace: Duration,
-    /// What was recorded before is not held to the routes of this build, which may be newer.
+    /// Events recorded before this time are not checked against the routes of this build.
     pub since: Option<Time>,
-    /// How long published events are kept; for ever without it.
+    /// The retention of published events. Unlimited if `None`.
     pub events_kept: Option<Duration>,
-    /// How long processed marks are kept.
+    /// The retention of processed marks.
     pub marks_kept: Duration,
-    /// How long notifications and ended sends are kept; for ever without it.
+    /// The retention of notifications and finished sends. Unlimited if `None`.
     pub notifications_kept: Option<Duration>,
 }
 
 impl Terms {
-    /// Reads how long things are kept from the same settings as the functions do.
+    /// Reads the retention settings of the functions.
     pub fn from_settings(settings: &Settings, grace: Duration) -> Result<Self, BadSetting> {
         Ok(Self {
             grace,
@@ -37,54 +36,54 @@ impl Terms {
         })
     }
 
-    /// Whether something whose time was `due` should be done by now.
+    /// Whether something due at this time should be finished.
     pub(crate) fn is_overdue(&self, due: Time, now: Time) -> bool {
         due.plus(self.grace) < now
     }
 
-    /// Whether the routes of this build are those that something of this time went by.
+    /// Whether events of this time were routed by this build.
     pub(crate) fn is_routed(&self, recorded_at: Time) -> bool {
         self.since.is_none_or(|since| recorded_at >= since)
     }
 
-    /// Whether an event of this age must still be there.
+    /// Whether an event of this time must still exist.
     pub(crate) fn keeps_event(&self, recorded_at: Time, now: Time) -> bool {
         is_kept(recorded_at, self.events_kept, now)
     }
 
-    /// Whether a mark of this age must still be there.
+    /// Whether a mark of this time must still exist.
     pub(crate) fn keeps_mark(&self, processed_at: Time, now: Time) -> bool {
         is_kept(processed_at, Some(self.marks_kept), now)
     }
 
-    /// Whether a dead letter that was handled at this time must still be there.
+    /// Whether a dead letter handled at this time must still exist.
     pub(crate) fn keeps_letter(&self, handled_at: Time, now: Time) -> bool {
         is_kept(handled_at, Some(ledger::survey::DEAD_LETTERS_KEPT), now)
     }
 
-    /// Whether what was told at this time must still be there.
+    /// Whether a notification of this time must still exist.
     pub(crate) fn keeps_told(&self, told_at: Time, now: Time) -> bool {
         is_kept(told_at, self.notifications_kept, now)
     }
 }
 
 fn is_kept(since: Time, kept: Option<Duration>, now: Time) -> bool {
-    kept.is_none_or(|kept| !is_going(Some(since.plus(kept)), now))
+    kept.is_none_or(|kept| !is_expiring(Some(since.plus(kept)), now))
 }
 
-/// Whether DynamoDB has deleted it, or will before long.
-pub(crate) fn is_going(expires_at: Option<Time>, now: Time) -> bool {
+/// Whether DynamoDB has deleted it or will soon.
+pub(crate) fn is_expiring(expires_at: Option<Time>, now: Time) -> bool {
     expires_at.is_some_and(|expires_at| expires_at <= now.plus(SOON))
 }
 
 /// How fast the tables are read.
 #[derive(Debug, Clone)]
 pub struct Pace {
-    /// How many parts of a table are read side by side.
+    /// How many segments of a table are read concurrently.
     pub segments: NonZeroU16,
-    /// How many rows a second at most, all segments together.
+    /// The most rows per second, over all segments.
     pub rows_per_second: Option<NonZeroU16>,
-    /// How long to wait before suspects are looked at again.
+    /// The pause before suspects are checked again.
     pub settle: Duration,
 }
 
@@ -94,14 +93,14 @@ impl Default for Pace {
     }
 }
 
-/// How far the reading has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// The table, or what is done with it.
+    /// The table, or the step.
     pub table: &'a str,
-    /// Its rows so far.
+    /// The rows so far.
     pub rows: u64,
-    /// How many of them look wrong and will be looked at again, or are.
+    /// The suspects, or the violations once the table is done.
     pub suspects: usize,
     /// Whether the table is done.
     pub done: bool,

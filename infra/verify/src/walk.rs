@@ -1,4 +1,4 @@
-//! The reading loop: a table page by page, each page with what stands beside it; then the suspects again.
+//! Reads each table page by page, with the related rows of each page, and then the suspects again.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -8,34 +8,33 @@ use futures_util::future::try_join_all;
 use ledger::survey::{Place, Segment, Survey, Unreadable, Whole};
 use ledger::{Key, LedgerError};
 
-use crate::Unread;
+use crate::ReadError;
 use crate::check::{Check, Notes};
 use crate::finding::{Finding, Invariant};
 use crate::report::Report;
 use crate::terms::{Pace, Progress, Terms};
 
-/// The rows of a page: so many items with what stands beside them are in memory for each segment.
+/// The page size. Each segment holds one page and its related rows in memory.
 const PAGE: u16 = 100;
 
-/// The rows of a page of which nothing is kept.
+/// The page size if no rows are kept.
 const PAGE_OF_WHOLE: u16 = 500;
 
-/// How often suspects are looked at again.
+/// How often suspects are checked again.
 const ROUNDS: u32 = 3;
 
-/// How many suspects of a table are looked at again.
+/// The most suspects of a table that are checked again.
 const MOST_SUSPECTS: usize = 10_000;
 
-/// A run: what it reads, by which terms, and what it has come to.
+/// A run.
 pub(crate) struct Walk<'a> {
     pub survey: &'a Survey,
     pub pace: &'a Pace,
     pub report: Report,
     terms: &'a Terms,
-    told: &'a dyn Fn(&Progress<'_>),
+    on_progress: &'a dyn Fn(&Progress<'_>),
 }
 
-/// What the segments of a table share.
 #[derive(Default)]
 struct Shared {
     rows: Cell<u64>,
@@ -44,28 +43,27 @@ struct Shared {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(survey: &'a Survey, terms: &'a Terms, pace: &'a Pace, told: &'a dyn Fn(&Progress<'_>)) -> Self {
-        Self { survey, pace, report: Report::default(), terms, told }
+    pub fn new(survey: &'a Survey, terms: &'a Terms, pace: &'a Pace, on_progress: &'a dyn Fn(&Progress<'_>)) -> Self {
+        Self { survey, pace, report: Report::default(), terms, on_progress }
     }
 
-    /// Checks one table.
-    pub async fn table<C: Check>(&mut self) -> Result<(), Unread> {
+    pub async fn table<C: Check>(&mut self) -> Result<(), ReadError> {
         let table = C::table(self.survey).name().to_owned();
-        let unread = |source| Unread { table: table.clone(), source };
+        let read_error = |source| ReadError { table: table.clone(), source };
         let shared = Shared::default();
         let of = self.pace.segments.get();
         let segments = (0..of).map(|index| self.segment::<C>(Segment { index, of }, &shared));
-        try_join_all(segments).await.map_err(unread)?;
+        try_join_all(segments).await.map_err(read_error)?;
         let Shared { rows, suspects, notes } = shared;
         let (notes, mut suspects) = (notes.into_inner(), suspects.into_inner());
         self.report.not_looked_at += suspects.len().saturating_sub(MOST_SUSPECTS) as u64;
         suspects.truncate(MOST_SUSPECTS);
-        let findings = self.again::<C>(suspects).await.map_err(unread)?;
-        self.tell(&table, rows.get(), findings.len(), true);
+        let findings = self.again::<C>(suspects).await.map_err(read_error)?;
+        self.progress(&table, rows.get(), findings.len(), true);
         self.report.findings.extend(findings);
         self.report.rows.insert(table, rows.get());
         self.report.waiting += notes.waiting;
-        self.report.under_way += notes.under_way;
+        self.report.under_way += notes.in_progress;
         for (currency, more) in notes.money {
             let money = self.report.money.entry(currency).or_default();
             money.charged += more.charged;
@@ -74,18 +72,17 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Says how far a table has come.
-    pub fn tell(&self, table: &str, rows: u64, suspects: usize, done: bool) {
-        (self.told)(&Progress { table, rows, suspects, done });
+    pub fn progress(&self, table: &str, rows: u64, suspects: usize, done: bool) {
+        (self.on_progress)(&Progress { table, rows, suspects, done });
     }
 
-    /// How long one page of a segment may take at the least, so that all of them together keep to the rate.
+    /// The shortest time for a page of a segment that keeps all segments within the rate.
     fn beat(&self, page: u16) -> Duration {
         let rows = f64::from(page) * f64::from(self.pace.segments.get());
         self.pace.rows_per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows / f64::from(rate.get())))
     }
 
-    /// Every row of a table that can be read, at the same pace and in as many segments as any; `what` is told of it.
+    /// Calls `each` for every readable row of a table, at the same pace.
     pub async fn whole<T>(&self, table: &Whole<T>, what: &str, each: impl FnMut(&T)) -> Result<u64, LedgerError> {
         let (rows, each) = (Cell::new(0), RefCell::new(each));
         let (rows, each, of) = (&rows, &each, self.pace.segments.get());
@@ -96,7 +93,7 @@ impl<'a> Walk<'a> {
                 let slice = self.survey.page(table, &from, PAGE_OF_WHOLE).await?;
                 rows.set(rows.get() + slice.rows.len() as u64);
                 slice.rows.iter().flatten().for_each(|seen| (each.borrow_mut())(&seen.row));
-                self.tell(what, rows.get(), 0, false);
+                self.progress(what, rows.get(), 0, false);
                 place = slice.next;
                 tokio::time::sleep_until(beat).await;
             }
@@ -125,19 +122,19 @@ impl<'a> Walk<'a> {
                 let before = notes.broken.len();
                 case.check(self.terms, Time::now(), &mut notes);
                 if notes.broken.len() > before {
-                    // What is wrong with it is said when it was looked at again.
+                    // Reported only if it is still wrong when it is checked again.
                     notes.broken.truncate(before);
                     shared.suspects.borrow_mut().push(key);
                 }
             }
-            self.tell(table.name(), shared.rows.get(), shared.suspects.borrow().len(), false);
+            self.progress(table.name(), shared.rows.get(), shared.suspects.borrow().len(), false);
             place = slice.next;
             tokio::time::sleep_until(beat).await;
         }
         Ok(())
     }
 
-    /// Looks at suspects again, until none is left or they were wrong each time.
+    /// Checks suspects again and returns those that were wrong each time.
     async fn again<C: Check>(&self, mut suspects: Vec<Key>) -> Result<Vec<Finding>, LedgerError> {
         let table = C::table(self.survey);
         let mut findings = Vec::new();

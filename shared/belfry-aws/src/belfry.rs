@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use belfry_core::{Entity, Event, ReadSet, Stored, Timestamp, get};
+use belfry_core::{Entity, Event, ReadSet, Stored, Timestamp};
 
 use crate::config::Config;
 use crate::{Error, Metrics};
@@ -146,7 +146,7 @@ impl Belfry {
 
     /// Reads an entity consistently.
     pub async fn get<E: Entity>(&self, id: E::Id<'_>) -> Result<Option<Stored<E>>, Error> {
-        self.read(get::<E>(id)).await
+        Ok(self.get_item(&E::place(id)).await?.map(Stored::from_item).transpose()?)
     }
 
     /// Reads a set of items consistently, up to 100 in one round trip.

@@ -18,6 +18,8 @@ pub struct Config {
     pub tables: Tables,
     /// The queues, by name.
     pub queues: BTreeMap<String, Queue>,
+    /// The URL of every queue that is not in `queues`, up to its name.
+    pub queue_url_prefix: Option<String>,
     /// How long a response is kept under its idempotency key.
     pub key_ttl: Duration,
     /// How long processed marks are kept. Longer than a message can exist, dead letter queues included.
@@ -38,6 +40,7 @@ pub struct Config {
     pub outbox_batch: u16,
     /// How long a sweeper's claim lasts.
     pub outbox_lease: Duration,
+    consumer_name: fn(&str) -> String,
 }
 
 /// A queue and its consumer.
@@ -65,6 +68,8 @@ impl Config {
         Self {
             tables,
             queues: BTreeMap::new(),
+            queue_url_prefix: None,
+            consumer_name: str::to_owned,
             key_ttl: DAY,
             mark_retention: DAY * 30,
             event_retention: Some(DAY * 400),
@@ -82,21 +87,34 @@ impl Config {
     #[must_use]
     pub fn queue(mut self, name: impl Into<String>, url: impl Into<String>) -> Self {
         let name = name.into();
-        self.queues.insert(name.clone(), Queue { url: url.into(), consumer: name.clone(), name });
+        let queue = Queue { url: url.into(), consumer: (self.consumer_name)(&name), name: name.clone() };
+        self.queues.insert(name, queue);
         self
     }
 
     /// Names consumers after their queues with this function.
     #[must_use]
-    pub fn name_consumers(mut self, name: impl Fn(&str) -> String) -> Self {
+    pub fn name_consumers(mut self, name: fn(&str) -> String) -> Self {
+        self.consumer_name = name;
         for queue in self.queues.values_mut() {
             queue.consumer = name(&queue.name);
         }
         self
     }
 
+    /// The queue of this name.
+    pub fn queue_named(&self, name: &str) -> Option<Queue> {
+        let prefixed = |prefix: &String| Queue {
+            name: name.to_owned(),
+            url: format!("{prefix}{name}"),
+            consumer: (self.consumer_name)(name),
+        };
+        self.queues.get(name).cloned().or_else(|| self.queue_url_prefix.as_ref().map(prefixed))
+    }
+
     /// Reads the variables of the process: table names, `BELFRY_…_QUEUE_URL` for each queue
-    /// (`BELFRY_REMINDERS_QUEUE_URL` is the queue `reminders`), retention, backoff and limits.
+    /// (`BELFRY_REMINDERS_QUEUE_URL` is the queue `reminders`) or `BELFRY_QUEUE_URL_PREFIX` for all of them, retention,
+    /// backoff and limits.
     ///
     /// Applications read their own settings with the same [`Settings`] and call [`Settings::finish`] once.
     pub fn read(settings: &mut Settings) -> Self {
@@ -107,6 +125,7 @@ impl Config {
         let event_retention = settings.duration("BELFRY_EVENT_RETENTION", DAY * 400, DAY);
         let expires = settings.flag("BELFRY_RETENTION_ENABLED", true);
         Self {
+            queue_url_prefix: settings.optional("BELFRY_QUEUE_URL_PREFIX"),
             key_ttl: settings.duration("BELFRY_KEY_TTL", config.key_ttl, SECOND),
             // A message can wait 14 days in a dead letter queue.
             mark_retention: settings.duration("BELFRY_PROCESSED_RETENTION", config.mark_retention, DAY * 14),
@@ -129,15 +148,19 @@ impl Config {
     /// Reports each of these queues that has no URL.
     pub fn require_queues<'a>(&self, settings: &mut Settings, queues: impl IntoIterator<Item = &'a str>) {
         for name in queues {
-            if !self.queues.contains_key(name) {
+            if self.queue_named(name).is_none() {
                 settings.mistake(BadSetting::new(format!("{} is not set", queue_variable(name))));
             }
         }
     }
 
     /// The queue whose resource has this name, as in the last part of an ARN.
-    pub(crate) fn queue_of_resource(&self, name: &str) -> Option<&Queue> {
-        self.queues.values().find(|queue| queue.resource_name() == name)
+    pub fn queue_of_resource(&self, name: &str) -> Option<Queue> {
+        let listed = self.queues.values().find(|queue| queue.resource_name() == name).cloned();
+        listed.or_else(|| {
+            let prefix = self.queue_url_prefix.as_ref()?.rsplit('/').next()?;
+            self.queue_named(name.strip_prefix(prefix)?)
+        })
     }
 }
 
@@ -174,6 +197,17 @@ mod tests {
         config.require_queues(&mut settings, ["late-fees", "reminders"]);
         let mistakes = settings.finish().expect_err("one is missing").to_string();
         assert_eq!(mistakes, "BELFRY_REMINDERS_QUEUE_URL is not set");
+    }
+
+    #[test]
+    fn queues_without_a_variable_have_the_prefix() {
+        let mut settings = settings(&[("BELFRY_QUEUE_URL_PREFIX", "http://127.0.0.1/1/library-")]);
+        let config = Config::read(&mut settings);
+        let queue = config.queue_of_resource("library-late-fees").expect("a queue");
+        assert_eq!((queue.name.as_str(), queue.url.as_str()), ("late-fees", "http://127.0.0.1/1/library-late-fees"));
+        assert_eq!(config.queue_of_resource("other-late-fees"), None);
+        config.require_queues(&mut settings, ["reminders"]);
+        assert_eq!(settings.finish(), Ok(()));
     }
 
     #[test]

@@ -55,3 +55,10 @@ pub fn causes(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+/// What Lambda logs and shows of a failed invocation.
+impl From<Error> for lambda_runtime::Diagnostic {
+    fn from(error: Error) -> Self {
+        Self { error_type: "belfry_aws::Error".to_owned(), error_message: error.to_string() }
+    }
+}

@@ -1,16 +1,14 @@
 //! The main function of a Lambda.
 
-use std::convert::Infallible;
-
 use aws_types::SdkConfig;
-use belfry_core::{Settings, Table};
+use belfry_core::{Settings, Table, dead_letter};
 use lambda_runtime::{Diagnostic, LambdaEvent};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::Config;
 pub use crate::consumer::deadline;
-use crate::{Belfry, Builder, Metrics, clients, log};
+use crate::{Belfry, Builder, Metrics, clients, log, tables};
 
 /// What a function has when it starts: its settings, AWS clients and metrics. All mistakes in the settings are reported
 /// together before the first event.
@@ -55,6 +53,11 @@ impl Start {
         config
     }
 
+    /// Takes a part of the function that may fail to load, and reports the failure as a mistake.
+    pub fn accept<T, E: std::fmt::Display>(&mut self, part: Result<T, E>) -> Option<T> {
+        part.map_err(|problem| self.settings.mistake(belfry_core::BadSetting::new(problem.to_string()))).ok()
+    }
+
     /// Builds the kernel with the function's clients and metrics.
     pub fn build(&self, builder: Builder) -> Belfry {
         builder.metrics(self.metrics.clone()).build(self.dynamodb.clone(), self.sqs.clone())
@@ -76,15 +79,10 @@ impl Start {
     }
 }
 
-/// A function that answers events.
-pub trait Function<E, R>: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> {}
-
-impl<S, E, R> Function<E, R> for S where S: tower::Service<LambdaEvent<E>, Response = R, Error = Infallible> {}
-
 /// Runs a function that answers events, such as a consumer, the relay or a sweeper. Use it as the whole of `main`:
 ///
 /// ```no_run
-/// # use belfry_aws::{Config, Effect, Belfry, Delivery, Event, consumer, lambda, tables};
+/// # use belfry_aws::{Effect, Belfry, Delivery, Event, consumer, lambda, tables};
 /// fn main() -> Result<(), lambda::Error> {
 ///     lambda::run(|start| {
 ///         let config = start.config(tables::OF_CONSUMERS);
@@ -109,6 +107,45 @@ where
         let function = build(&mut start);
         start.finish()?;
         lambda_runtime::run(function).await
+    })
+}
+
+/// The whole `main` of the relay. It needs no routes, because every entry names its destinations.
+///
+/// # Errors
+/// If a setting is missing or wrong.
+pub fn run_relay() -> Result<(), Error> {
+    run(|start| {
+        let config = start.config([tables::EVENTS]);
+        crate::relay(&start.build(Belfry::builder(config)))
+    })
+}
+
+/// The whole `main` of the sweeper.
+///
+/// # Errors
+/// If a setting is missing or wrong.
+pub fn run_sweeper() -> Result<(), Error> {
+    run(|start| {
+        let config = start.config([tables::EVENTS]);
+        crate::sweeper(&start.build(Belfry::builder(config)))
+    })
+}
+
+/// The whole `main` of the function for dead letters, which records them and carries out redrives. The URLs of all
+/// consumers' queues must be configured.
+///
+/// # Errors
+/// If a setting is missing or wrong.
+pub fn run_dead_letters() -> Result<(), Error> {
+    run(|start| {
+        let config = start.config([tables::EVENTS].into_iter().chain(tables::OF_CONSUMERS));
+        config.require_queues(&mut start.settings, [crate::dead_letters::REDRIVES]);
+        let redrives = |event: &belfry_core::Event| match event.event_type.as_str() {
+            dead_letter::REDRIVEN | dead_letter::REDRIVE_REQUESTED => vec![crate::dead_letters::REDRIVES.into()],
+            _ => Vec::new(),
+        };
+        crate::dead_letters(&start.build(Belfry::builder(config).routes(redrives)))
     })
 }
 

@@ -25,7 +25,7 @@ pub mod tables;
 pub use belfry::{Belfry, Builder, Destination, Routes};
 pub use config::{Config, Queue};
 pub use consumer::{Consumer, Delivery, Effect, Handler, Process, Processed, Processor, Received, consumer, process};
-pub use dead_letters::{recorder, redriver};
+pub use dead_letters::{dead_letters, recorder, redriver};
 pub use dynamo::{Outcome, Query, QueryPage, Raced, partition};
 pub use error::{Error, causes};
 pub use execute::{CommitOutcome, Executed, KeyRecord, Mark, Tx, WorkError};
@@ -33,7 +33,7 @@ pub use metrics::Metrics;
 pub use outbox::{OutboundMessage, SendError};
 pub use relay::{Relay, relay};
 pub use saga_runner::{Saga, saga};
-pub use sweep::Swept;
+pub use sweep::{Sweeper, Swept, sweeper};
 pub use tables::Tables;
 
 /// One page of a list, and where the next one starts.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use belfry_core::saga::{Asked, Step, StepCommand};
-use belfry_core::{Event, Failure, Message};
+use belfry_core::saga::{Step, StepCommand};
+use belfry_core::{Event, Failure};
 
 use crate::Belfry;
 use crate::consumer::{Consumer, Delivery, Effect, Handler, consumer};
@@ -30,23 +30,12 @@ impl Saga {
     #[must_use]
     pub fn step<S: Step>(mut self, step: S) -> Self {
         let step = Arc::new(step);
-        let (first, second) = (Arc::clone(&step), Arc::clone(&step));
-        self.on::<S::Do>(move |asked| Effect::run(StepCommand { step: Arc::clone(&first), asked: Asked::Do(asked) }));
-        self.on::<S::Undo>(move |asked| {
-            Effect::run(StepCommand { step: Arc::clone(&second), asked: Asked::Undo(asked) })
-        });
-        self.on::<S::Settle>(move |asked| {
-            Effect::run(StepCommand { step: Arc::clone(&step), asked: Asked::Settle(asked) })
-        });
-        self
-    }
-
-    fn on<M: Message>(&mut self, run: impl Fn(M) -> Effect + Send + Sync + Clone + 'static) {
-        for event_type in M::TYPES {
-            let run = run.clone();
-            let taken = self.by_type.insert(event_type, Box::new(move |event| M::read(event).map(&run)));
-            assert!(taken.is_none(), "two steps want {event_type}");
+        for event_type in StepCommand::<S>::types() {
+            let step = Arc::clone(&step);
+            let run: Run = Box::new(move |event| StepCommand::read(Arc::clone(&step), event).map(Effect::run));
+            assert!(self.by_type.insert(event_type, run).is_none(), "two steps want {event_type}");
         }
+        self
     }
 
     /// The consumer that runs the steps.

@@ -5,10 +5,12 @@
 //! consumers skip.
 
 use std::collections::BTreeSet;
+use std::task::Poll;
 use std::time::Duration;
 
 use belfry_core::EventId;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
+use lambda_runtime::LambdaEvent;
 use uuid::Uuid;
 
 use crate::metrics::Relayed;
@@ -25,6 +27,35 @@ pub struct Swept {
     pub published: u32,
     /// Events that did not get out this time.
     pub unpublished: u32,
+}
+
+/// The sweeper, as a Lambda handler for a schedule. The event does not matter.
+#[derive(Debug, Clone)]
+pub struct Sweeper {
+    belfry: Belfry,
+}
+
+/// The sweeper of the outbox. Run it every minute.
+pub fn sweeper(belfry: &Belfry) -> Sweeper {
+    Sweeper { belfry: belfry.clone() }
+}
+
+/// How long a run of [`Sweeper`] starts new batches.
+const BUDGET: Duration = Duration::from_secs(20);
+
+impl tower::Service<LambdaEvent<serde_json::Value>> for Sweeper {
+    type Response = Swept;
+    type Error = Error;
+    type Future = BoxFuture<'static, Result<Swept, Error>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: LambdaEvent<serde_json::Value>) -> Self::Future {
+        let belfry = self.belfry.clone();
+        Box::pin(async move { belfry.sweep_outbox(BUDGET).await })
+    }
 }
 
 enum EntryOutcome {

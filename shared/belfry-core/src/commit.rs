@@ -211,7 +211,16 @@ impl<T> Commit<T> {
 
     /// Creates an entity, unless it exists already.
     pub fn create_if_absent<E: Entity + Clone>(self, new: &E) -> Self {
-        let mut commit = self.create(new);
+        self.create_if_absent_with(new, None)
+    }
+
+    /// Creates an entity, unless it exists already, with attributes that depend on settings.
+    pub fn create_if_absent_with<E: Entity + Clone>(
+        self,
+        new: &E,
+        attributes: impl IntoIterator<Item = (String, AttributeValue)>,
+    ) -> Self {
+        let mut commit = self.put_with(&Revision::new(new.clone()), attributes);
         if let Some(write) = commit.body.writes.last_mut() {
             write.optional = true;
         }

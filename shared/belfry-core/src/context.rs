@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::commit::Commit;
-use crate::{Timestamp, Trace};
+use crate::{EventId, Timestamp, Trace};
 
 /// The time, ids, actor and trace of one execution.
 ///
@@ -67,6 +67,18 @@ impl Context {
     /// The n-th id of this execution: a UUIDv7, the same in every attempt.
     pub fn id(&self, n: usize) -> Uuid {
         derived_id(self.execution, "id", n)
+    }
+
+    /// The id that the n-th event of a commit of this execution gets, for entities that store it.
+    pub fn event_id(&self, n: usize) -> EventId {
+        event_id(self.execution, n).into()
+    }
+
+    /// A part of this execution that commits by itself, before the rest. Its ids differ from those of the execution and of
+    /// every other part, and are the same in every attempt and delivery.
+    #[must_use]
+    pub fn part(&self, n: usize) -> Self {
+        Self { execution: derived_id(self.execution, "part", n), ..self.clone() }
     }
 
     /// The id of this execution.
@@ -132,5 +144,14 @@ mod tests {
         assert_ne!(first, derived_id(execution, "id", 0));
         assert_eq!(first.get_version_num(), 7);
         assert_eq!(first.get_timestamp(), execution.get_timestamp());
+    }
+
+    #[test]
+    fn a_part_has_ids_of_its_own_in_every_attempt() {
+        let ctx = Context::begin();
+        let parts = [ctx.part(0), ctx.part(1)];
+        assert_eq!(parts[0].event_id(0), ctx.part(0).event_id(0));
+        assert_ne!(parts[0].event_id(0), parts[1].event_id(0));
+        assert_ne!(parts[0].event_id(0), ctx.event_id(0));
     }
 }

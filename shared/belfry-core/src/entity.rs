@@ -143,6 +143,11 @@ impl<E> Revision<E> {
         self.entity
     }
 
+    /// The entity as it is stored once this revision is written, for further changes without another read.
+    pub fn written(self) -> Stored<E> {
+        Stored { version: self.version(), entity: self.entity, unknown: self.unknown }
+    }
+
     /// The version that the write depends on; `None` if the entity must be absent.
     pub(crate) fn before(&self) -> Option<u64> {
         (self.before > 0).then_some(self.before)

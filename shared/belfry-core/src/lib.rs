@@ -87,3 +87,53 @@ macro_rules! entity {
         }
     };
 }
+
+/// Declares an enum of payloads, for consumers that accept several event types.
+///
+/// ```
+/// # use belfry_core::{entity, messages, Message, Payload};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)] struct Copy { shelf_mark: String }
+/// # entity!(Copy in "copies" by shelf_mark);
+/// # macro_rules! payload { ($name:ident) => {
+/// #     #[derive(Serialize, Deserialize)] struct $name { shelf_mark: String }
+/// #     impl Payload for $name {
+/// #         const TYPE: &'static str = stringify!($name);
+/// #         type Of = Copy;
+/// #         fn subject(&self) -> &str { &self.shelf_mark }
+/// #     }
+/// # } }
+/// # payload!(BookBorrowed);
+/// # payload!(BookReturned);
+/// messages! {
+///     /// What the reminders are told.
+///     enum Loan {
+///         BookBorrowed,
+///         BookReturned,
+///     }
+/// }
+/// assert_eq!(Loan::TYPES, ["BookBorrowed", "BookReturned"]);
+/// ```
+#[macro_export]
+macro_rules! messages {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$about:meta])* $payload:ident),+ $(,)? }) => {
+        $(#[$meta])*
+        $vis enum $name {
+            $($(#[$about])* $payload($payload)),+
+        }
+
+        impl $crate::Message for $name {
+            const TYPES: &'static [&'static str] = &[$(<$payload as $crate::Payload>::TYPE),+];
+
+            fn read(event: &$crate::Event) -> ::core::result::Result<Self, ::serde_json::Error> {
+                match event.event_type.as_str() {
+                    $(<$payload as $crate::Payload>::TYPE => $crate::Message::read(event).map(Self::$payload),)+
+                    other => Err(<::serde_json::Error as ::serde::de::Error>::unknown_variant(
+                        other,
+                        <Self as $crate::Message>::TYPES,
+                    )),
+                }
+            }
+        }
+    };
+}

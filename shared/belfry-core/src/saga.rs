@@ -1,12 +1,11 @@
 //! Saga steps: what a step does, how it is undone and how it is settled, declared together.
 //!
 //! A service of a saga implements [`Step`] once. The kernel keeps the status of the step in the service's own table and
-//! runs the declaration: there is no other code that decides when something is undone. A step without an `undo` does
-//! not compile:
+//! runs the declaration: there is no other code that decides when something is undone.
 //!
-//! ```compile_fail,E0046
-//! use belfry_core::saga::{Next, Step};
-//! # use belfry_core::{entity, Commit, Context, Failure, Never, Stored};
+//! ```
+//! # use belfry_core::saga::{Asked, Status, Step};
+//! # use belfry_core::{entity, Commit, Context, Failure, Get, Never, Stored};
 //! # #[derive(serde::Serialize, serde::Deserialize)] struct Hold { order_id: String }
 //! # entity!(Hold in "holds" by order_id);
 //! struct ReserveStock;
@@ -16,9 +15,37 @@
 //!     type Undo = Never;
 //!     type Settle = Never;
 //!     type Reads = ();
-//! #   fn record(asked: belfry_core::saga::Asked<&Never, &Never, &Never>) -> belfry_core::Get<Hold> { unreachable!() }
-//! #   fn status(record: &Hold) -> belfry_core::saga::Status { belfry_core::saga::Status::Done }
-//! #   fn reads(&self, asked: &Never) {}
+//! #   fn record(_: Asked<&Never, &Never, &Never>) -> Get<Hold> { unreachable!() }
+//! #   fn status(_: &Hold) -> Status { Status::Done }
+//! #   fn reads(&self, _: &Never) {}
+//!     fn forward(&self, asked: &Never, found: (), ctx: &Context) -> Result<Commit<()>, Failure> { Ok(ctx.commit()) }
+//!     fn undo(&self, because: &Never, done: &Stored<Hold>, ctx: &Context) -> Result<Commit<()>, Failure> {
+//!         Ok(ctx.commit())
+//!     }
+//!     fn close(&self, because: &Never, ctx: &Context) -> Result<Commit<()>, Failure> { Ok(ctx.commit()) }
+//!     fn settle(&self, because: &Never, done: &Stored<Hold>, ctx: &Context) -> Result<Commit<()>, Failure> {
+//!         Ok(ctx.commit())
+//!     }
+//! }
+//! ```
+//!
+//! Without its `undo`, the same step does not compile:
+//!
+//! ```compile_fail,E0046
+//! # use belfry_core::saga::{Asked, Status, Step};
+//! # use belfry_core::{entity, Commit, Context, Failure, Get, Never, Stored};
+//! # #[derive(serde::Serialize, serde::Deserialize)] struct Hold { order_id: String }
+//! # entity!(Hold in "holds" by order_id);
+//! struct ReserveStock;
+//! impl Step for ReserveStock {
+//!     type Record = Hold;
+//!     type Do = Never;
+//!     type Undo = Never;
+//!     type Settle = Never;
+//!     type Reads = ();
+//! #   fn record(_: Asked<&Never, &Never, &Never>) -> Get<Hold> { unreachable!() }
+//! #   fn status(_: &Hold) -> Status { Status::Done }
+//! #   fn reads(&self, _: &Never) {}
 //!     fn forward(&self, asked: &Never, found: (), ctx: &Context) -> Result<Commit<()>, Failure> { Ok(ctx.commit()) }
 //!     fn close(&self, because: &Never, ctx: &Context) -> Result<Commit<()>, Failure> { Ok(ctx.commit()) }
 //!     fn settle(&self, because: &Never, done: &Stored<Hold>, ctx: &Context) -> Result<Commit<()>, Failure> {
@@ -31,7 +58,7 @@ use crate::command::{Command, Failure, Found};
 use crate::commit::Commit;
 use crate::context::Context;
 use crate::entity::{Entity, Stored};
-use crate::event::Message;
+use crate::event::{Event, Message};
 use crate::read::{Get, ReadSet};
 
 /// What a message asks of a step.
@@ -158,6 +185,24 @@ pub struct StepCommand<S: Step> {
 }
 
 impl<S: Step> StepCommand<S> {
+    /// The event types that concern the step.
+    pub fn types() -> impl Iterator<Item = &'static str> {
+        [S::Do::TYPES, S::Undo::TYPES, S::Settle::TYPES].into_iter().flatten().copied()
+    }
+
+    /// What an event of one of these types asks of the step.
+    pub fn read(step: std::sync::Arc<S>, event: &Event) -> Result<Self, serde_json::Error> {
+        let is_of = |types: &[&str]| types.contains(&event.event_type.as_str());
+        let asked = if is_of(S::Do::TYPES) {
+            Asked::Do(S::Do::read(event)?)
+        } else if is_of(S::Undo::TYPES) {
+            Asked::Undo(S::Undo::read(event)?)
+        } else {
+            Asked::Settle(S::Settle::read(event)?)
+        };
+        Ok(Self { step, asked })
+    }
+
     fn asked(&self) -> AskedOf<'_, S> {
         match &self.asked {
             Asked::Do(asked) => Asked::Do(asked),

@@ -1,8 +1,8 @@
-//! The providers of each channel, as the settings name them.
+//! The providers of each channel, from the settings.
 
 use aws_types::SdkConfig;
 use domain::recipient::Channel;
-use outside::wrong;
+use provider_http::invalid_setting;
 use runtime::{BadSetting, Settings};
 
 use crate::email::{Ses, Smtp};
@@ -13,28 +13,28 @@ use crate::{Address, Provider};
 
 const EMAIL_SECOND_PROVIDER: &str = "BELFRY_EMAIL_SECOND_PROVIDER";
 
-/// Every channel that has sends. A function that serves one of them alone takes that channel's [`Providers`].
+/// The providers of all channels. A function for a single channel builds that channel's [`Providers`].
 pub struct Channels {
-    /// EMAIL.
+    /// The providers of EMAIL.
     pub email: Providers,
-    /// SMS.
+    /// The provider of SMS.
     pub sms: Providers,
-    /// PUSH.
+    /// The provider of PUSH.
     pub push: Providers,
-    /// SLACK.
+    /// The provider of SLACK.
     pub slack: Providers,
 }
 
-/// Who carries one channel's messages.
+/// The providers of one channel.
 pub struct Providers {
-    /// Asked first.
+    /// The provider of every first attempt.
     pub first: Provider,
-    /// For what the first one has definitely refused.
+    /// The provider of messages that the first one has refused.
     pub second: Option<Provider>,
 }
 
 impl Channels {
-    /// All four. Whatever a provider needs must be set.
+    /// Builds the providers of all four channels. Every required setting must be present.
     pub fn from_settings(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         Ok(Self {
             email: Providers::email(settings, aws)?,
@@ -44,7 +44,7 @@ impl Channels {
         })
     }
 
-    /// A channel's providers; live sockets have none.
+    /// Returns a channel's providers. WEBSOCKET has none.
     pub fn of(&self, channel: Channel) -> Option<&Providers> {
         match channel {
             Channel::Email => Some(&self.email),
@@ -57,14 +57,14 @@ impl Channels {
 }
 
 impl Providers {
-    /// `BELFRY_EMAIL_PROVIDER`: `ses` or `smtp`; and `BELFRY_EMAIL_SECOND_PROVIDER`, the other one or nothing.
+    /// Reads `BELFRY_EMAIL_PROVIDER` (`ses` or `smtp`), and optionally `BELFRY_EMAIL_SECOND_PROVIDER`, the other one.
     pub fn email(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         let kinds = ["ses", "smtp"];
         let first = settings.one_of("BELFRY_EMAIL_PROVIDER", "ses", &kinds)?;
-        // The empty word stands for "not set".
+        // Empty means not set.
         let second = settings.one_of(EMAIL_SECOND_PROVIDER, "", &kinds)?;
         if first == second {
-            return Err(wrong(EMAIL_SECOND_PROVIDER, "another one than the first", second));
+            return Err(invalid_setting(EMAIL_SECOND_PROVIDER, "different from BELFRY_EMAIL_PROVIDER", second));
         }
         let provider = |kind| match kind {
             "ses" => Ses::from_settings(settings, aws).map(Provider::Ses),
@@ -74,17 +74,17 @@ impl Providers {
         Ok(Self { first: provider(first)?, second })
     }
 
-    /// AWS End User Messaging.
+    /// Builds AWS End User Messaging.
     pub fn sms(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         EndUserMessaging::from_settings(settings, aws).map(Provider::EndUserMessaging).map(Self::only)
     }
 
-    /// Firebase Cloud Messaging.
+    /// Builds Firebase Cloud Messaging.
     pub fn push(settings: &Settings, aws: &SdkConfig) -> Result<Self, BadSetting> {
         Fcm::from_settings(settings, aws).map(Provider::Fcm).map(Self::only)
     }
 
-    /// Slack's incoming webhooks.
+    /// Builds Slack's incoming webhooks.
     pub fn slack(settings: &Settings) -> Result<Self, BadSetting> {
         Slack::from_settings(settings).map(Provider::Slack).map(Self::only)
     }
@@ -95,7 +95,7 @@ impl Providers {
 }
 
 impl Address {
-    /// The channel that this address belongs to.
+    /// Returns the channel of this kind of address.
     pub fn channel(&self) -> Channel {
         match self {
             Self::Email(_) => Channel::Email,

@@ -1,11 +1,11 @@
-//! EMAIL: a text part, an HTML part where there is one, and the headers with which a mail program unsubscribes with one
-//! click (RFC 8058). Through SES or through a mail server.
+//! EMAIL, through SES or an SMTP server: a text part, an optional HTML part, and the headers for one-click unsubscribing
+//! (RFC 8058).
 
 mod ses;
 mod smtp;
 
 use lettre::message::Mailbox;
-use outside::wrong;
+use provider_http::invalid_setting;
 use reqwest::Url;
 use runtime::{BadSetting, Settings};
 
@@ -14,21 +14,23 @@ pub use smtp::Smtp;
 
 const FROM: &str = "BELFRY_EMAIL_FROM";
 
-/// The longest name that is one word once it is encoded (RFC 2047).
-const LONGEST_NAME: usize = 45;
+/// The longest name that fits in one encoded word (RFC 2047).
+const MAX_NAME: usize = 45;
 
-/// Who the mails are from: `bell@example.com` or `Belfry <bell@example.com>`.
+/// Reads the sender: `bell@example.com` or `Belfry <bell@example.com>`.
 fn sender(settings: &Settings) -> Result<Mailbox, BadSetting> {
     let from = settings.text(FROM)?;
     let fits = |mailbox: &Mailbox| {
         let name = mailbox.name.as_deref().unwrap_or_default();
-        mailbox.email.to_string().is_ascii() && name.len() <= LONGEST_NAME && !name.contains(char::is_control)
+        mailbox.email.to_string().is_ascii() && name.len() <= MAX_NAME && !name.contains(char::is_control)
     };
     let mailbox = from.parse().ok().filter(fits);
-    mailbox.ok_or_else(|| wrong(FROM, "an address such as Belfry <bell@example.com>, with a short name", from))
+    mailbox.ok_or_else(|| {
+        invalid_setting(FROM, "an address such as Belfry <bell@example.com>, with a name of at most 45 bytes", from)
+    })
 }
 
-/// The two headers of RFC 8058. A parsed URL has no character that could end a header.
+/// Returns the two headers of RFC 8058. A parsed URL contains no character that could end a header.
 fn one_click(unsubscribe: &Url) -> [(&'static str, String); 2] {
     [
         ("List-Unsubscribe", format!("<{unsubscribe}>")),
@@ -45,17 +47,17 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_has_an_address_and_perhaps_a_name() {
+    fn sender_is_an_address_with_an_optional_name() {
         assert_eq!(from("bell@example.com").expect("an address").name, None);
         assert_eq!(from("Così <bell@example.com>").expect("a name").name.as_deref(), Some("Così"));
-        let long = format!("{} <bell@example.com>", "x".repeat(LONGEST_NAME + 1));
+        let long = format!("{} <bell@example.com>", "x".repeat(MAX_NAME + 1));
         for bad in ["", "Belfry", "bell@", "ü@example.com", &long] {
             assert!(from(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn no_url_can_end_its_header() {
+    fn unsubscribe_url_cannot_end_its_header() {
         let url = Url::parse("https://example.com/u/a b\r\nBcc: c@d.it?x=>\"").expect("a URL");
         let [(_, value), _] = one_click(&url);
         let inside = value.trim_start_matches('<').trim_end_matches('>');

@@ -3,19 +3,17 @@
 mod aws;
 mod channels;
 pub mod email;
-mod http;
-mod not_sent;
+mod http_error;
 mod outgoing;
 mod provider;
 pub mod push;
+mod send_error;
 pub mod slack;
 pub mod sms;
 
 pub use channels::{Channels, Providers};
-pub use not_sent::{NotSent, Reason};
 pub use outgoing::{Address, Message, Outgoing, Receipt};
-/// How long one send may take in all.
-pub use outside::time_limit;
 pub use provider::Provider;
-/// Of `List-Unsubscribe`.
+pub use provider_http::time_limit;
 pub use reqwest::Url;
+pub use send_error::{Reason, SendError};

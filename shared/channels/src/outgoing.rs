@@ -1,64 +1,64 @@
-//! What goes out, and what comes back when it went.
+//! The message to send, and the receipt.
 
 use domain::recipient::{Email, Phone, PushToken, WebhookUrl};
 use reqwest::Url;
 use uuid::Uuid;
 
-/// One rendered message to one address. Has no `Debug`, because all of it is what a log must not have.
+/// One rendered message to one address. It has no `Debug`, because none of it may be logged.
 #[derive(Clone)]
 pub struct Outgoing {
-    /// The same in each attempt to send this message to this address, and for no other.
+    /// The same in every attempt to send this message to this address, and in no other.
     pub idempotency_key: String,
-    /// Where to.
+    /// The address.
     pub to: Address,
-    /// What to say.
+    /// The rendered message.
     pub message: Message,
 }
 
-/// Where a message goes; its kind is the channel's.
+/// An address; each channel has its own kind.
 #[derive(Clone)]
 pub enum Address {
-    /// A mailbox.
+    /// A mailbox, for EMAIL.
     Email(Email),
     /// A phone, for SMS.
     Phone(Phone),
-    /// One installation of the app.
+    /// One installation of the app, for PUSH.
     PushToken(PushToken),
-    /// A Slack webhook, which is address and secret in one.
+    /// A Slack webhook, which is both address and secret.
     SlackWebhook(WebhookUrl),
 }
 
 /// A rendered message, escaped for its channel.
 #[derive(Clone)]
 pub struct Message {
-    /// Subject of a mail, title of a push message, first line on Slack; SMS has none.
+    /// The subject of a mail, the title of a push message, the first line on Slack. SMS has none.
     pub title: String,
     /// The plain text.
     pub body: String,
-    /// The text as HTML; mail only.
+    /// The HTML part of a mail.
     pub html: Option<String>,
-    /// Where a mail program unsubscribes with one click (RFC 8058); mail only.
+    /// The URL of a mail's one-click unsubscribe header (RFC 8058).
     pub list_unsubscribe: Option<Url>,
 }
 
-/// A provider has taken the message over.
+/// Proof that a provider accepted the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// Which provider.
+    /// The provider's name.
     pub provider: &'static str,
-    /// The provider's own id of the message, where it gives one.
+    /// The provider's id of the message, if it returns one.
     pub message_id: Option<String>,
 }
 
 impl Outgoing {
-    /// A short id derived from the key: fits where a key's length or characters would not.
+    /// Returns a short id derived from the key, for places that limit length or characters.
     pub(crate) fn stable_id(&self) -> Uuid {
         Uuid::new_v5(&Uuid::NAMESPACE_OID, self.idempotency_key.as_bytes())
     }
 }
 
 impl Message {
-    /// The title as one line: a subject must not have a second one.
+    /// Returns the title as one line, so that it cannot add a header.
     pub(crate) fn title_line(&self) -> String {
         self.title.split(char::is_control).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }

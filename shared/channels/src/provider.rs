@@ -1,16 +1,16 @@
-//! A provider, whichever it is.
+//! One type for all providers.
 
 use crate::email::{Ses, Smtp};
 use crate::push::Fcm;
 use crate::slack::Slack;
 use crate::sms::EndUserMessaging;
-use crate::{NotSent, Outgoing, Receipt};
+use crate::{Outgoing, Receipt, SendError};
 
-/// Somebody who carries messages to their addressees.
+/// A provider that sends messages.
 pub enum Provider {
     /// SES v2.
     Ses(Ses),
-    /// A mail server.
+    /// An SMTP server.
     Smtp(Smtp),
     /// AWS End User Messaging.
     EndUserMessaging(EndUserMessaging),
@@ -21,7 +21,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// The name in receipts, metrics and logs.
+    /// Returns the name in receipts, metrics and logs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ses(_) => Ses::NAME,
@@ -32,8 +32,8 @@ impl Provider {
         }
     }
 
-    /// Whether the provider recognises a repetition by its key. If not, sending again what is [`NotSent::Unknown`] may
-    /// tell somebody twice.
+    /// Returns whether the provider deduplicates by idempotency key. If not, a retry after [`SendError::Unknown`] may send
+    /// the message twice.
     pub fn takes_idempotency_key(&self) -> bool {
         match self {
             Self::Ses(_) | Self::Smtp(_) | Self::EndUserMessaging(_) | Self::Fcm(_) | Self::Slack(_) => false,
@@ -41,7 +41,7 @@ impl Provider {
     }
 
     /// Sends once, within the time limit.
-    pub async fn send(&self, outgoing: &Outgoing) -> Result<Receipt, NotSent> {
+    pub async fn send(&self, outgoing: &Outgoing) -> Result<Receipt, SendError> {
         let message_id = match self {
             Self::Ses(ses) => ses.send(outgoing).await,
             Self::Smtp(smtp) => smtp.send(outgoing).await,

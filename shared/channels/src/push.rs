@@ -1,4 +1,4 @@
-//! PUSH: to one installation of an app at a time, so that each token has its own outcome.
+//! PUSH: one request for each installation of the app, so that each token has its own result.
 
 mod fcm;
 mod service_account;

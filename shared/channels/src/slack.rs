@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use domain::recipient::WebhookUrl;
 use domain::webhook::WebhookHosts;
-use outside::{endpoint, time_limit, wrong};
+use provider_http::{endpoint, invalid_setting, time_limit};
 use reqwest::{Client, Url};
 use runtime::{BadSetting, Settings};
 use serde::Serialize;
 
-use crate::{Address, Message, NotSent, Outgoing, Reason, http};
+use crate::{Address, Message, Outgoing, Reason, SendError, http_error};
 
-/// What Slack says of a webhook that will never work again.
-const DEAD: [&str; 9] = [
+/// Slack's codes for a webhook that no longer works.
+const DEAD_WEBHOOK: [&str; 9] = [
     "action_prohibited",
     "channel_is_archived",
     "channel_not_found",
@@ -24,7 +24,7 @@ const DEAD: [&str; 9] = [
     "team_disabled",
 ];
 
-/// What Slack says besides.
+/// Slack's other codes.
 const OTHERS: [&str; 8] = [
     "invalid_blocks",
     "invalid_payload",
@@ -50,36 +50,36 @@ struct Payload {
 }
 
 impl Slack {
-    /// The name in receipts.
+    /// The name in receipts and logs.
     pub const NAME: &str = "slack";
 
-    /// `BELFRY_SLACK_HOSTS`: where webhooks may point. `BELFRY_SLACK_ENDPOINT_URL`, if it is not Slack's: every webhook's
-    /// path is asked for there, and only then may the hosts be `*`.
+    /// Reads `BELFRY_SLACK_HOSTS`, the hosts that webhooks may have, and optionally `BELFRY_SLACK_ENDPOINT_URL`, which
+    /// receives the requests of all webhooks. The hosts may be `*` only with an endpoint.
     pub fn from_settings(settings: &Settings) -> Result<Self, BadSetting> {
         let limit = time_limit(settings)?;
         let (hosts, endpoint) = (settings.slack_hosts()?, endpoint(settings, "BELFRY_SLACK_ENDPOINT_URL")?);
         if endpoint.is_none() && hosts.are_any() {
-            let expected = "host names, since BELFRY_SLACK_ENDPOINT_URL is not set";
-            return Err(wrong("BELFRY_SLACK_HOSTS", expected, WebhookHosts::ANY));
+            let expected = "host names unless BELFRY_SLACK_ENDPOINT_URL is set";
+            return Err(invalid_setting("BELFRY_SLACK_HOSTS", expected, WebhookHosts::ANY));
         }
-        Ok(Self { client: http::client(limit), hosts, endpoint, limit })
+        Ok(Self { client: provider_http::client(limit), hosts, endpoint, limit })
     }
 
-    pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Option<String>, NotSent> {
+    pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Option<String>, SendError> {
         let Address::SlackWebhook(webhook) = &outgoing.to else {
-            return Err(Reason::word("not a webhook").refused());
+            return Err(Reason::text("address is not a webhook").refused());
         };
-        let url = self.allowed(webhook).ok_or(Reason::word("a webhook at a host that is not allowed").refused())?;
+        let url = self.allowed(webhook).ok_or(Reason::text("webhook host is not allowed").refused())?;
         let Message { title, body, .. } = &outgoing.message;
         let text = if title.is_empty() { body.clone() } else { format!("*{}*\n{body}", outgoing.message.title_line()) };
         let request = self.client.post(url).timeout(self.limit).json(&Payload { text });
-        let answer = request.send().await.map_err(|error| http::unanswered(&error))?;
+        let answer = request.send().await.map_err(|error| http_error::no_answer(&error))?;
         let status = answer.status();
         if status.is_success() {
             return Ok(None);
         }
-        let retry_after = http::retry_after(answer.headers());
-        Err(sorted(status.as_u16(), &http::body(answer).await, retry_after))
+        let retry_after = http_error::retry_after(answer.headers());
+        Err(classify(status.as_u16(), &provider_http::read_body(answer).await, retry_after))
     }
 
     fn allowed(&self, webhook: &WebhookUrl) -> Option<Url> {
@@ -94,12 +94,12 @@ impl Slack {
     }
 }
 
-fn sorted(status: u16, body: &[u8], retry_after: Option<Duration>) -> NotSent {
+fn classify(status: u16, body: &[u8], retry_after: Option<Duration>) -> SendError {
     let said = String::from_utf8_lossy(body);
     let among = |words: &[&'static str]| words.iter().find(|word| **word == said.trim()).copied();
-    match (among(&DEAD), status) {
+    match (among(&DEAD_WEBHOOK), status) {
         (Some(word), 400..=499) => Reason::http(status, Some(word)).address_dead(),
         (_, 404 | 410) => Reason::http(status, among(&OTHERS)).address_dead(),
-        (word, _) => http::by_status(status, word.or_else(|| among(&OTHERS)), retry_after),
+        (word, _) => http_error::by_status(status, word.or_else(|| among(&OTHERS)), retry_after),
     }
 }

@@ -17,7 +17,7 @@ use crate::{Audience, EventId, Time, UserId};
 pub use view::{NotificationView, Reading};
 
 /// What one event tells one audience group, and the state that the group shares.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventNotification {
     /// The event.
     pub event_id: EventId,
@@ -30,6 +30,7 @@ pub struct EventNotification {
     /// What is shown, by locale.
     pub texts: BTreeMap<String, Text>,
     /// The event's own fields, for clients that render for themselves.
+    #[serde(with = "json_text")]
     pub properties: Value,
     /// One person's reading marks it read for the whole group.
     pub shared_read: bool,
@@ -38,8 +39,10 @@ pub struct EventNotification {
     /// When the event was recorded.
     pub created_at: Time,
     /// Who of the group read it first, where reading is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_by: Option<ReadBy>,
     /// Who acted on it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled_by: Option<HandledBy>,
 }
 
@@ -77,7 +80,7 @@ pub struct HandledBy {
 }
 
 /// One event notification for one recipient.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notification {
     /// Derived from event and recipient, see [`notification_id`].
     pub notification_id: Uuid,
@@ -94,9 +97,31 @@ pub struct Notification {
     /// When this recipient was told, which may be much later: the moment in which the row was stored.
     pub told_at: Time,
     /// One person's reading marks it read for the whole group.
+    #[serde(default)]
     pub shared_read: bool,
     /// When this recipient read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_at: Option<Time>,
+}
+
+/// JSON as text, because nothing queries inside it and text keeps it exact.
+mod json_text {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // Says which kind of error but not its text, which may quote the value.
+        let unreadable =
+            |error: serde_json::Error| D::Error::custom(format!("{:?} error in JSON text", error.classify()));
+        serde_json::from_str(&text).map_err(unreadable)
+    }
 }
 
 impl EventNotification {

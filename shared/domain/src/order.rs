@@ -1,4 +1,4 @@
-//! Orders: what a customer asks for, where it stands, and what happened to it step by step.
+//! Orders: what a customer asks for, its status, and a log of the steps of its saga.
 //!
 //! ```text
 //! PLACED ──OrderValidated──▶ VALIDATED ──OrderPaid──▶ COMPLETED
@@ -7,131 +7,46 @@
 //! ```
 //!
 //! The order alone arbitrates between completing, failing and cancelling: whatever arrives after one of the three, in
-//! whatever order, is written down and changes nothing.
+//! whatever order, is logged and changes nothing.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use belfry_core::id::compose;
+use belfry_core::item::{Index, KeyAttribute, spread, text};
+use belfry_core::{Commit, Context, Entity, Item, Keep, Key, Refusal, Revision, Stored, Table};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Event, Fresh, StockKeepingUnit, Time, Trace, UserId};
+use crate::{Time, UserId};
 
 mod events;
 mod intent;
-mod saga;
+mod lines;
+mod news;
+mod steps;
 
 pub use events::{
-    CANCELLED, COMPLETED, FAILED, OrderCancelled, OrderCompleted, OrderFailed, OrderPaid, OrderPlaced, OrderRejected,
-    OrderValidated, PAID, PAYMENT_FAILED, PLACED, PaymentFailed, PaymentRefunded, PricedLine, REFUNDED, REJECTED,
-    RELEASED, SOLD, StockMoved, VALIDATED,
+    OrderCancelled, OrderCompleted, OrderFailed, OrderPaid, OrderPlaced, OrderRejected, OrderValidated, PaymentFailed,
+    PaymentRefunded, PricedLine, StockReleased, StockSold,
 };
 pub use intent::{IntentId, NotAnIntentId};
-pub use saga::{Compensation, Forward, Outcome, Step, StepTaken, Undone};
+pub use lines::{BadLines, Line, Money, NotAQuantity, OrderRequest, Quantity};
+pub use news::{News, hear};
+pub use steps::{Outcome, StepName, StepTaken};
 
-/// An amount in minor units.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Money {
-    /// How many cents, pence, fils.
-    pub amount: u64,
-    /// The currency, as ISO 4217 writes it.
-    pub currency: String,
-}
-
-/// How many of a unit: 1 to 1,000,000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minimum" = 1, "maximum" = Quantity::MOST)))]
-#[serde(into = "u64", try_from = "u64")]
-pub struct Quantity(u64);
-
-/// The number cannot be a quantity.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number from 1 to 1000000")]
-pub struct NotAQuantity;
-
-impl Quantity {
-    /// The most of one unit in one order.
-    pub const MOST: u64 = 1_000_000;
-}
-
-impl From<Quantity> for u64 {
-    fn from(quantity: Quantity) -> Self {
-        quantity.0
-    }
-}
-
-impl TryFrom<u64> for Quantity {
-    type Error = NotAQuantity;
-
-    fn try_from(number: u64) -> Result<Self, NotAQuantity> {
-        if (1..=Self::MOST).contains(&number) { Ok(Self(number)) } else { Err(NotAQuantity) }
-    }
-}
-
-/// One line: so many of a unit. It has no price: prices are the inventory's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Line {
-    /// The unit.
-    pub stock_keeping_unit: StockKeepingUnit,
-    /// How many.
-    pub quantity: Quantity,
-}
-
-/// What is asked for: the body of `POST /v1/orders`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OrderRequest {
-    /// Whose order.
-    pub customer_id: UserId,
-    /// What they want.
-    pub lines: Vec<Line>,
-}
-
-/// The lines cannot be an order's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadLines {
-    /// None, or more than an order may have.
-    #[error("must be 1 to 50 lines")]
-    Count,
-    /// Of one unit, all lines together.
-    #[error("{0}: at most 1000000 of one unit")]
-    TooMany(StockKeepingUnit),
-}
-
-impl OrderRequest {
-    /// The lines with equal units merged, in the order of their units.
-    pub fn merged(&self) -> Result<Vec<Line>, BadLines> {
-        if !(1..=50).contains(&self.lines.len()) {
-            return Err(BadLines::Count);
-        }
-        let mut merged: BTreeMap<&StockKeepingUnit, u64> = BTreeMap::new();
-        for line in &self.lines {
-            *merged.entry(&line.stock_keeping_unit).or_default() += u64::from(line.quantity);
-        }
-        let line = |(unit, quantity): (&StockKeepingUnit, u64)| {
-            let quantity = Quantity::try_from(quantity).map_err(|_| BadLines::TooMany(unit.clone()))?;
-            Ok(Line { stock_keeping_unit: unit.clone(), quantity })
-        };
-        merged.into_iter().map(line).collect()
-    }
-}
-
-/// Where an order stands.
+/// The status of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum OrderStatus {
-    /// Nothing has happened yet.
+    /// Placed, and nothing has happened yet.
     Placed,
     /// The stock is reserved and the price is fixed.
     Validated,
-    /// It is paid for.
+    /// Paid.
     Completed,
     /// There was too little stock, or the payment was declined.
     Failed,
-    /// It was called off, or stood still for too long.
+    /// Cancelled by the customer, or past its deadline.
     Cancelled,
 }
 
@@ -147,7 +62,7 @@ impl OrderStatus {
         }
     }
 
-    /// Whether the order has come to its end, one way or another.
+    /// Whether the order has ended.
     pub fn is_final(self) -> bool {
         match self {
             Self::Placed | Self::Validated => false,
@@ -167,224 +82,129 @@ pub enum CancelReason {
     TimedOut,
 }
 
-/// The aggregate.
+/// An order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Its own id.
+    /// The order's id.
     pub order_id: Uuid,
-    /// Whose.
+    /// The customer who ordered.
     pub customer_id: UserId,
-    /// Where it stands.
+    /// The status.
     pub status: OrderStatus,
-    /// What was asked for.
+    /// What was ordered.
     pub lines: Vec<Line>,
-    /// What it costs, once the inventory has said so.
+    /// The price, once the inventory has fixed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Money>,
-    /// What happened to it.
+    /// The log.
     pub steps: Vec<StepTaken>,
-    /// When it is cancelled, if it has not come to its end.
+    /// When it is cancelled if it has not ended.
     pub deadline_at: Time,
     /// When it was placed.
     pub created_at: Time,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: Time,
-    /// Grows by one with each change, from 1.
-    pub version: u64,
 }
 
-/// What the order hears from the other services.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
-    /// The stock is reserved.
-    Validated(OrderValidated),
-    /// There is too little of it.
-    Rejected(OrderRejected),
-    /// It is paid for.
-    Paid(OrderPaid),
-    /// The payment was declined.
-    PaymentFailed(PaymentFailed),
-    /// What was reserved is sold.
-    Sold(StockMoved),
-    /// What was reserved is free again.
-    Released(StockMoved),
-    /// What was paid is paid back.
-    Refunded(PaymentRefunded),
+/// The index that lists orders that have not ended, by their deadline. It only finds candidates; the version decides.
+pub const UNSETTLED: Index =
+    Index { name: "unsettled", hash: KeyAttribute::text("unsettled"), range: Some(KeyAttribute::text("due_at")) };
+
+/// How many partitions [`UNSETTLED`] is spread over.
+const PARTITIONS: u32 = 8;
+
+impl Entity for Order {
+    const TABLE: Table = Table::new("orders", "order_id").indexes(&[UNSETTLED]);
+    const KIND: &'static str = "Order";
+    const INDEX_ATTRIBUTES: &'static [&'static str] = &["unsettled", "due_at"];
+    type Id<'a> = Uuid;
+
+    fn key(id: Uuid) -> Key {
+        id.into()
+    }
+
+    fn id(&self) -> Uuid {
+        self.order_id
+    }
+
+    fn index_attributes(&self) -> Item {
+        if self.status.is_final() {
+            return Item::new();
+        }
+        let unsettled = partition(spread(&self.order_id.to_string(), PARTITIONS));
+        Item::from([("unsettled".to_owned(), text(unsettled)), ("due_at".to_owned(), text(self.deadline_at))])
+    }
 }
 
-/// The order does not stand where it can be cancelled.
+fn partition(number: u32) -> String {
+    compose(&["OPEN", &number.to_string()])
+}
+
+/// The order does not have a status in which it can be cancelled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("already {}", .status.as_str())]
 pub struct CancelRefused {
-    /// Where it stands.
+    /// Its status.
     pub status: OrderStatus,
 }
 
-/// An order after some news, and what it reports of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
-    /// The order.
-    pub order: Order,
-    /// Its own event, where the news brought it to its end.
-    pub event: Option<Event>,
+impl Refusal for CancelRefused {
+    fn keep(&self) -> Keep {
+        Keep::Store
+    }
+}
+
+/// Places an order. Its id is the first of the execution.
+pub fn place(customer_id: UserId, lines: Vec<Line>, deadline: Duration, ctx: &Context) -> Commit<Revision<Order>> {
+    let (order_id, now) = (ctx.id(0), ctx.now());
+    let order = Revision::new(Order {
+        order_id,
+        customer_id: customer_id.clone(),
+        status: OrderStatus::Placed,
+        lines: lines.clone(),
+        total: None,
+        steps: vec![StepTaken::new(StepName::PlaceOrder, Outcome::Done, ctx.event_id(0), now)],
+        deadline_at: now.plus(deadline),
+        created_at: now,
+        updated_at: now,
+    });
+    ctx.commit().put(&order).event(OrderPlaced { order_id, customer_id, lines }).output(order)
+}
+
+/// Cancels an order that has not ended.
+pub fn cancel(
+    order: &Stored<Order>,
+    reason: CancelReason,
+    ctx: &Context,
+) -> Result<Commit<Revision<Order>>, CancelRefused> {
+    if order.status.is_final() {
+        return Err(CancelRefused { status: order.status });
+    }
+    let outcome = match reason {
+        CancelReason::Requested => Outcome::Done,
+        CancelReason::TimedOut => Outcome::TimedOut,
+    };
+    let step = StepTaken::new(StepName::CancelOrder, outcome, ctx.event_id(0), ctx.now());
+    let next = order.becomes(Order { status: OrderStatus::Cancelled, ..order.after(step, ctx.now()) });
+    let cancelled = OrderCancelled { order_id: order.order_id, customer_id: order.customer_id.clone(), reason };
+    Ok(ctx.commit().put(&next).event(cancelled).output(next))
 }
 
 impl Order {
-    /// The kind under which the history of orders is kept.
-    pub const AGGREGATE: &'static str = "Order";
-
-    /// An order as it begins.
-    pub fn place(id: Uuid, customer_id: UserId, lines: Vec<Line>, deadline: Duration, fresh: &Fresh) -> Self {
-        let placed = StepTaken::new(Step::PlaceOrder, Outcome::Done, fresh.event_id.into(), fresh.now);
-        Self {
-            order_id: id,
-            customer_id,
-            status: OrderStatus::Placed,
-            lines,
-            total: None,
-            steps: vec![placed],
-            deadline_at: fresh.now.plus(deadline),
-            created_at: fresh.now,
-            updated_at: fresh.now,
-            version: 1,
-        }
+    /// The partitions of [`UNSETTLED`].
+    pub fn unsettled_partitions() -> impl Iterator<Item = String> {
+        (0..PARTITIONS).map(partition)
     }
 
-    /// `OrderPlaced`.
-    pub fn placed(&self, fresh: &Fresh, actor: &str, trace: Option<Trace>) -> Result<Event, serde_json::Error> {
-        let payload =
-            OrderPlaced { order_id: self.order_id, customer_id: self.customer_id.clone(), lines: self.lines.clone() };
-        Ok(self.event(PLACED, serde_json::to_value(payload)?, fresh, (actor, trace)))
+    /// Whether the order is to be cancelled because it has passed its deadline.
+    pub fn is_overdue(&self, now: Time) -> bool {
+        !self.status.is_final() && self.deadline_at <= now
     }
 
-    /// Calls the order off, and reports it: `OrderCancelled`.
-    pub fn cancel(
-        &self,
-        reason: CancelReason,
-        fresh: &Fresh,
-        by: (&str, Option<Trace>),
-    ) -> Result<Result<(Self, Event), CancelRefused>, serde_json::Error> {
-        if self.status.is_final() {
-            return Ok(Err(CancelRefused { status: self.status }));
-        }
-        let outcome = match reason {
-            CancelReason::Requested => Outcome::Done,
-            CancelReason::TimedOut => Outcome::TimedOut,
-        };
-        let step = StepTaken::new(Step::CancelOrder, outcome, fresh.event_id.into(), fresh.now);
-        let next = Self { status: OrderStatus::Cancelled, ..self.with(step, fresh) };
-        let payload = OrderCancelled { order_id: self.order_id, customer_id: self.customer_id.clone(), reason };
-        let event = next.event(CANCELLED, serde_json::to_value(payload)?, fresh, by);
-        Ok(Ok((next, event)))
-    }
-
-    /// The order after it heard of something. What comes after its end is written down and changes nothing.
-    pub fn hear(&self, news: &News, heard: &Event, fresh: &Fresh) -> Result<Heard, serde_json::Error> {
-        let (step, outcome) = match news {
-            News::Validated(_) => (Step::ReserveStock, Outcome::Done),
-            News::Rejected(_) => (Step::ReserveStock, Outcome::Refused),
-            News::Paid(_) => (Step::ChargePayment, Outcome::Done),
-            News::PaymentFailed(_) => (Step::ChargePayment, Outcome::Refused),
-            News::Sold(_) => (Step::SellStock, Outcome::Done),
-            News::Released(_) => (Step::ReleaseStock, Outcome::Done),
-            News::Refunded(_) => (Step::RefundPayment, Outcome::Done),
-        };
-        let taken = StepTaken::new(step, outcome, heard.event_id.clone(), heard.occurred_at);
-        let mut order = self.with(taken, fresh);
-        let total = match news {
-            News::Validated(validated) => Some(&validated.total),
-            News::Paid(paid) => Some(&paid.total),
-            _ => None,
-        };
-        order.total = order.total.or_else(|| total.cloned());
-        let open = !self.status.is_final();
-        let by = ("order", heard.traceparent.clone());
-        let (order_id, customer_id) = (self.order_id.to_string(), self.customer_id.clone());
-        let event = match news {
-            News::Validated(_) if self.status == OrderStatus::Placed => {
-                order.status = OrderStatus::Validated;
-                None
-            }
-            News::Paid(paid) if open => {
-                order.status = OrderStatus::Completed;
-                let completed = OrderCompleted { order_id, customer_id, total: paid.total.clone() };
-                Some((COMPLETED, Step::CompleteOrder, serde_json::to_value(completed)?))
-            }
-            News::Rejected(OrderRejected { reason, .. }) | News::PaymentFailed(PaymentFailed { reason, .. })
-                if open =>
-            {
-                order.status = OrderStatus::Failed;
-                let failed = OrderFailed { order_id, customer_id, reason: reason.clone() };
-                Some((FAILED, Step::FailOrder, serde_json::to_value(failed)?))
-            }
-            _ => None,
-        };
-        let event = match event {
-            None => None,
-            Some((event_type, step, payload)) => {
-                order.steps.push(StepTaken::new(step, Outcome::Done, fresh.event_id.into(), fresh.now));
-                Some(order.event(event_type, payload, fresh, by))
-            }
-        };
-        Ok(Heard { order, event })
-    }
-
-    fn with(&self, step: StepTaken, fresh: &Fresh) -> Self {
-        let mut next = Self { updated_at: fresh.now, version: self.version + 1, ..self.clone() };
+    fn after(&self, step: StepTaken, now: Time) -> Self {
+        let mut next = Self { updated_at: now, ..self.clone() };
         next.steps.push(step);
         next
-    }
-
-    fn event(
-        &self,
-        event_type: &str,
-        payload: serde_json::Value,
-        fresh: &Fresh,
-        (actor, traceparent): (&str, Option<Trace>),
-    ) -> Event {
-        Event {
-            event_id: fresh.event_id.into(),
-            event_type: event_type.to_owned(),
-            aggregate_type: Self::AGGREGATE.to_owned(),
-            aggregate_id: self.order_id.to_string(),
-            version: Some(self.version),
-            occurred_at: fresh.now,
-            recorded_at: fresh.now,
-            actor: Some(actor.to_owned()),
-            traceparent,
-            payload,
-        }
-    }
-}
-
-impl News {
-    /// Makes sense of an event; `None` where the order has nothing to hear of it.
-    pub fn parse(event: &Event) -> Option<Result<Self, serde_json::Error>> {
-        fn read<T: serde::de::DeserializeOwned>(event: &Event) -> Result<T, serde_json::Error> {
-            T::deserialize(&event.payload)
-        }
-        Some(match event.event_type.as_str() {
-            VALIDATED => read(event).map(Self::Validated),
-            REJECTED => read(event).map(Self::Rejected),
-            PAID => read(event).map(Self::Paid),
-            PAYMENT_FAILED => read(event).map(Self::PaymentFailed),
-            SOLD => read(event).map(Self::Sold),
-            RELEASED => read(event).map(Self::Released),
-            REFUNDED => read(event).map(Self::Refunded),
-            _ => return None,
-        })
-    }
-
-    /// The order that it is about.
-    pub fn order_id(&self) -> Uuid {
-        match self {
-            Self::Validated(news) => news.order_id,
-            Self::Rejected(news) => news.order_id,
-            Self::Paid(news) => news.order_id,
-            Self::PaymentFailed(news) => news.order_id,
-            Self::Sold(news) | Self::Released(news) => news.order_id,
-            Self::Refunded(news) => news.order_id,
-        }
     }
 }
 

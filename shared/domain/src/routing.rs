@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use belfry_core::{Message, Step};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::recipient::Channel;
-use crate::{Audience, dead_letter, order};
+use crate::stock::ReserveStock;
+use crate::{Audience, dead_letter, order, payment};
 
 pub use route::{BadField, Group, Route, Who};
 
@@ -40,23 +42,14 @@ pub enum Queue {
     Deliver(Channel),
 }
 
-/// What a consumer hears of without being an audience.
-const SUBSCRIPTIONS: [(&str, Queue); 15] = [
-    (dead_letter::REDRIVEN, Queue::Redrives),
-    (dead_letter::REDRIVE_REQUESTED, Queue::Redrives),
-    (order::PLACED, Queue::Inventory),
-    (order::COMPLETED, Queue::Inventory),
-    (order::PAYMENT_FAILED, Queue::Inventory),
-    (order::CANCELLED, Queue::Inventory),
-    (order::VALIDATED, Queue::Payment),
-    (order::CANCELLED, Queue::Payment),
-    (order::VALIDATED, Queue::Order),
-    (order::REJECTED, Queue::Order),
-    (order::PAID, Queue::Order),
-    (order::PAYMENT_FAILED, Queue::Order),
-    (order::SOLD, Queue::Order),
-    (order::RELEASED, Queue::Order),
-    (order::REFUNDED, Queue::Order),
+/// What consumers other than the fan-out subscribe to, as they declare it.
+const SUBSCRIPTIONS: [(&[&str], Queue); 6] = [
+    (&[dead_letter::REDRIVEN, dead_letter::REDRIVE_REQUESTED], Queue::Redrives),
+    (<ReserveStock as Step>::Do::TYPES, Queue::Inventory),
+    (<ReserveStock as Step>::Undo::TYPES, Queue::Inventory),
+    (<ReserveStock as Step>::Settle::TYPES, Queue::Inventory),
+    (payment::Asked::TYPES, Queue::Payment),
+    (order::News::TYPES, Queue::Order),
 ];
 
 impl Queue {
@@ -217,7 +210,7 @@ impl Routes {
     /// The queues that are subscribed to this event; its payload decides where a route leaves that open.
     pub fn queues(&self, event_type: &str, payload: &Value) -> impl Iterator<Item = Queue> {
         let told = self.route.iter().filter(move |route| route.event_type == event_type && route.concerns(payload));
-        let subscribed = SUBSCRIPTIONS.into_iter().filter(move |(subscribed, _)| *subscribed == event_type);
+        let subscribed = SUBSCRIPTIONS.into_iter().filter(move |(types, _)| types.contains(&event_type));
         told.map(|route| Queue::Fanout(route.audience)).chain(subscribed.map(|(_, queue)| queue))
     }
 

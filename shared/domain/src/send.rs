@@ -1,15 +1,15 @@
-//! Channel sends: one notification through one channel, and the states of its way out.
+//! Channel sends: one notification through one channel, and its states.
 //!
 //! ```text
 //! PENDING ──claim──▶ PROCESSING ──▶ SENT
-//!    ▲                  │ ├───────▶ SKIPPED    (the address is gone, dead or unwanted by now)
-//!    ├──── may pass ────┘ ├───────▶ FAILED     (refused, or tried often enough): a dead letter
-//!    │                    └───────▶ UNCERTAIN  (nobody knows): tried again, or held for an operator: a dead letter
-//!    └── fan-out writes it PENDING, or SKIPPED at once
+//!    ▲                  │ ├───────▶ SKIPPED    (the address is gone or dead, or the recipient opted out)
+//!    ├─── transient ────┘ ├───────▶ FAILED     (refused, or too many attempts): a dead letter
+//!    │                    └───────▶ UNCERTAIN  (outcome unknown): retried, or held for an operator: a dead letter
+//!    └── the fan-out writes it PENDING, or SKIPPED at once
 //! ```
 //!
-//! Every step is a function of what stands there, the time and the channel's terms: see [`ChannelSend::claim`] and
-//! [`ChannelSend::after`].
+//! Each transition is a pure function of the send, the time and the channel's [`DeliveryPolicy`]: see
+//! [`ChannelSend::claim`] and [`ChannelSend::after`].
 
 use std::time::Duration;
 
@@ -22,16 +22,18 @@ use crate::recipient::{Channel, Skip};
 use crate::{Audience, EventId, Time, Trace, UserId};
 
 mod steps;
+mod stored;
 
-pub use steps::{Claim, Ended};
+pub use steps::{AttemptOutcome, Claim};
+pub use stored::{DUE, SendDuePartition};
 
-/// How many attempts a send remembers for its story.
+/// How many attempts a send remembers.
 const REMEMBERED: usize = 20;
 
-/// Which send, and where everything that it takes is found: the message on a channel's queue.
+/// Identifies a send, and everything that delivering it reads. It is also the body of a delivery job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SendOrder {
-    /// The event that is told.
+pub struct SendId {
+    /// The event.
     pub event_id: EventId,
     /// The notification.
     pub notification_id: Uuid,
@@ -41,11 +43,11 @@ pub struct SendOrder {
     pub audience: Audience,
     /// The recipient.
     pub user_id: UserId,
-    /// The group whose event notification it tells.
+    /// The group of the event notification.
     pub group: String,
 }
 
-impl SendOrder {
+impl SendId {
     /// The send of this notification through this channel.
     pub fn of(notification: &Notification, channel: Channel) -> Self {
         Self {
@@ -62,93 +64,91 @@ impl SendOrder {
 /// One notification through one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelSend {
-    /// Which.
+    /// Its id.
     #[serde(flatten)]
-    pub order: SendOrder,
+    pub id: SendId,
     /// The event's type.
     pub event_type: String,
     /// The trace that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<Trace>,
-    /// When it was written.
+    /// When the fan-out wrote it.
     pub created_at: Time,
-    /// Where it stands.
+    /// Its state.
     #[serde(flatten)]
     pub state: SendState,
     /// How many attempts have counted.
     pub attempt_count: u32,
-    /// How often the provider was out of reach, which does not count.
+    /// How often the provider was unavailable, which does not count.
     #[serde(default)]
     pub postponed: u32,
-    /// How often a sweeper has sent for it since it was last tried.
+    /// How often a sweeper has enqueued it again since the last attempt.
     #[serde(default)]
     pub swept: u32,
     /// The last failure, or why it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// What was tried, the latest of it.
+    /// The latest attempts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
-    /// What the provider gave for each address that has it.
+    /// The provider's receipt for each address that was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<AddressReceipt>,
     /// The last redrive that opened it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redrive: Option<Uuid>,
-    /// Since when outages are borne: when it was written, or opened again.
+    /// The start of the time that outages may take: when it was written, or reopened.
     pub opened_at: Time,
-    /// When a sweeper looks at it, if it is not at its end by then.
+    /// When a sweeper looks at it, if it has not ended by then.
     pub due_at: Time,
-    /// Grows by one with each change, from 1.
-    pub version: u64,
 }
 
-/// Where a send stands.
+/// The state of a send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum SendState {
-    /// It is to be sent, not before its next retry.
+    /// Waits to be sent.
     Pending {
-        /// When, after a failure.
+        /// Not before this time, after a failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_retry_at: Option<Time>,
     },
-    /// Somebody is at it.
+    /// Claimed by a worker.
     Processing {
-        /// The claim: unique to it.
+        /// The id of the claim.
         locked_by: Uuid,
-        /// Until when it is that claim's alone.
+        /// When the lease ends.
         lease_until: Time,
     },
-    /// It was handed over, and nobody knows whether it was sent.
+    /// Handed to the provider; the outcome is unknown.
     Uncertain {
-        /// When it is sent again; without it, it is held for an operator.
+        /// When it is sent again. `None` holds it for an operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_retry_at: Option<Time>,
     },
-    /// The provider has taken it over.
+    /// The provider accepted it.
     Sent {
         /// When.
         sent_at: Time,
     },
-    /// It was given up.
+    /// Given up.
     Failed {
         /// When.
         ended_at: Time,
     },
-    /// There was nobody to send it to.
+    /// There was no address to send it to.
     Skipped {
         /// When.
         ended_at: Time,
     },
 }
 
-/// One attempt, as the story tells it.
+/// One attempt, as the event story shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// When it ended.
     pub at: Time,
-    /// What came of it, in fixed words: never an address.
+    /// Its outcome. Never contains an address.
     pub outcome: String,
 }
 
@@ -159,36 +159,36 @@ pub struct AddressReceipt {
     pub address: String,
     /// Which provider.
     pub provider: String,
-    /// Its own id of the message, where it gives one.
+    /// The provider's id of the message, if it returned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
     /// When.
     pub at: Time,
 }
 
-/// How patiently a channel sends.
+/// How a channel claims, retries and gives up sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
-    /// How long a claim is its owner's alone.
+pub struct DeliveryPolicy {
+    /// How long a claim lasts.
     pub lease: Duration,
     /// How many attempts count before it is FAILED.
     pub max_attempts: u32,
-    /// How long outages are borne.
+    /// How long outages of the provider may last before it is FAILED.
     pub give_up_after: Duration,
-    /// What becomes of a send that nobody knows about.
+    /// What becomes of a send whose outcome is unknown.
     pub when_uncertain: WhenUncertain,
-    /// How long to wait between attempts.
+    /// The waits between attempts.
     pub backoff: Backoff,
-    /// How long after its time a sweeper looks at a send.
+    /// How long after its due time a sweeper looks at a send.
     pub grace: Duration,
 }
 
 /// What becomes of a send whose outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenUncertain {
-    /// It is sent again: told twice rather than not at all.
+    /// It is sent again. The recipient may get it twice.
     Resend,
-    /// An operator decides: told once or not at all.
+    /// It waits for an operator. The recipient gets it at most once.
     Hold,
 }
 
@@ -205,7 +205,7 @@ impl SendState {
         }
     }
 
-    /// When the send came to its end, if it did. What is held for an operator did not.
+    /// When the send ended, if it has. A send that is held for an operator has not.
     pub fn ended_at(&self) -> Option<Time> {
         match *self {
             Self::Sent { sent_at: at } | Self::Failed { ended_at: at } | Self::Skipped { ended_at: at } => Some(at),
@@ -213,14 +213,14 @@ impl SendState {
         }
     }
 
-    /// Whether it waits for an operator: a dead letter stands for it.
+    /// Whether it waits for an operator and has a dead letter.
     pub fn is_given_up(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Uncertain { next_retry_at: None })
     }
 }
 
 impl ChannelSend {
-    /// A send as the fan-out writes it: PENDING, or SKIPPED where there is a reason to.
+    /// A send as the fan-out writes it: PENDING, or SKIPPED for this reason.
     pub fn new(
         (notification, channel): (&Notification, Channel),
         (event_type, traceparent): (&str, Option<&Trace>),
@@ -232,7 +232,7 @@ impl ChannelSend {
             Some(_) => SendState::Skipped { ended_at: now },
         };
         Self {
-            order: SendOrder::of(notification, channel),
+            id: SendId::of(notification, channel),
             event_type: event_type.to_owned(),
             traceparent: traceparent.cloned(),
             created_at: now,
@@ -246,16 +246,15 @@ impl ChannelSend {
             redrive: None,
             opened_at: now,
             due_at: now.plus(grace),
-            version: 1,
         }
     }
 
-    /// The key that a provider recognises a repetition by, where it takes one: the same in every attempt.
+    /// The idempotency key for the provider: the same in every attempt.
     pub fn idempotency_key(&self, address: &str) -> String {
-        format!("{}/{}/{address}", self.order.notification_id, self.order.channel.as_str())
+        format!("{}/{}/{address}", self.id.notification_id, self.id.channel.as_str())
     }
 
-    /// Whether an address has it already.
+    /// Whether this address was reached already.
     pub fn has_receipt(&self, address: &str) -> bool {
         self.receipts.iter().any(|receipt| receipt.address == address)
     }

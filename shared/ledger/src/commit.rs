@@ -12,12 +12,11 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
     TransactWriteItem, Update,
 };
-use domain::Time;
 
 use crate::Ledger;
 use crate::attempt::{Fate, fate, fate_of_code};
 use crate::error::LedgerError;
-use crate::item::{Item, Key, text};
+use crate::item::{Item, Key};
 
 /// One item of a transaction, with the condition under which it may be written.
 #[derive(Debug, Clone)]
@@ -25,8 +24,6 @@ pub struct Write {
     pub(crate) key: Key,
     item: TransactWriteItem,
     optional: bool,
-    /// The attributes that say when the item was put.
-    stamped: &'static [&'static str],
 }
 
 /// How a transaction ended.
@@ -82,7 +79,7 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: &[] })
+        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false })
     }
 
     /// Changes an item under a condition.
@@ -97,14 +94,14 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false, stamped: &[] })
+        Ok(Self { key, item: TransactWriteItem::builder().update(update).build(), optional: false })
     }
 
     /// Puts an item in place of whatever stands there.
     pub(crate) fn replace(key: Key, item: Item) -> Result<Self, LedgerError> {
         let put = Put::builder().table_name(&key.table).set_item(Some(item)).build();
         let put = put.map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false, stamped: &[] })
+        Ok(Self { key, item: TransactWriteItem::builder().put(put).build(), optional: false })
     }
 
     /// Deletes an item, under a condition where there is one.
@@ -122,29 +119,13 @@ impl Write {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| LedgerError::Unwritable(error.to_string()))?;
-        Ok(Self { key, item: TransactWriteItem::builder().delete(delete).build(), optional: false, stamped: &[] })
+        Ok(Self { key, item: TransactWriteItem::builder().delete(delete).build(), optional: false })
     }
 
     /// Puts an item that must not exist yet.
     pub(crate) fn create(key: Key, item: Item) -> Result<Self, LedgerError> {
         let condition = format!("attribute_not_exists({})", key.hash.0);
         Self::put(key, item, &condition, [])
-    }
-
-    /// Puts the moment of the put into these attributes, a new one with each attempt.
-    #[must_use]
-    pub(crate) fn stamped(mut self, attributes: &'static [&'static str]) -> Self {
-        self.stamped = attributes;
-        self
-    }
-
-    /// The item as it is sent at this moment.
-    fn at(&self, now: Time) -> TransactWriteItem {
-        let mut item = self.item.clone();
-        if let Some(put) = item.put.as_mut() {
-            put.item.extend(self.stamped.iter().map(|attribute| ((*attribute).to_owned(), text(now.to_string()))));
-        }
-        item
     }
 
     /// Marks the write as one that the rest of its transaction can go on without: where its row exists already,
@@ -216,14 +197,13 @@ impl Ledger {
     /// Writes all or nothing. One round trip, two write units per item and KiB; one for an item alone.
     pub async fn commit(&self, writes: &[Write]) -> Result<Outcome, LedgerError> {
         self.attempt(|| async {
-            let now = Time::now();
             match writes {
-                [write] => match write.at(now) {
+                [write] => match write.item.clone() {
                     TransactWriteItem { put: Some(put), .. } => self.put_alone(&write.key, put).await,
                     TransactWriteItem { update: Some(update), .. } => self.update_alone(&write.key, update).await,
                     other => self.together(writes, vec![other]).await,
                 },
-                _ => self.together(writes, writes.iter().map(|write| write.at(now)).collect()).await,
+                _ => self.together(writes, writes.iter().map(|write| write.item.clone()).collect()).await,
             }
         })
         .await
@@ -311,6 +291,7 @@ fn raced(writes: &[Write], reasons: &[CancellationReason]) -> Fate<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::text;
 
     fn write(id: &str) -> Write {
         let key = Key::new("t", "id", id);

@@ -13,14 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::Ledger;
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, expiry, from_item, text, to_item, to_value};
+use crate::item::{Item, Key, from_item, to_value};
 use crate::read::{Found, Query};
 
-/// The table, and how long its items are kept.
+/// The table.
 #[derive(Debug, Clone)]
 pub struct EventNotifications {
     table: String,
-    retention: Option<Duration>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -41,26 +40,10 @@ struct Row {
     handled_by: Option<HandledBy>,
 }
 
-#[derive(Deserialize)]
-struct CursorRow {
-    cursor: Option<String>,
-}
-
-/// How far the fan-out of an event to a group has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// Nobody is told yet.
-    NotBegun,
-    /// Everybody up to this place is told.
-    After(String),
-    /// Everybody is told.
-    Done,
-}
-
 impl EventNotifications {
-    /// The table of this name; without a retention nothing expires.
-    pub fn new(table: impl Into<String>, retention: Option<Duration>) -> Self {
-        Self { table: table.into(), retention }
+    /// The table of this name. The retention is for who writes it.
+    pub fn new(table: impl Into<String>, _: Option<Duration>) -> Self {
+        Self { table: table.into() }
     }
 
     /// An event notification's place.
@@ -72,50 +55,11 @@ impl EventNotifications {
         Key::new(&self.table, "event_id", event_id.as_str())
     }
 
-    /// How far the fan-out of an event to a group has come, as it stands now.
-    pub async fn progress(&self, ledger: &Ledger, key: &Key) -> Result<Progress, LedgerError> {
-        let Some(item) = ledger.get(key).await? else { return Ok(Progress::NotBegun) };
-        let row: CursorRow = from_item(&self.table, item)?;
-        Ok(row.cursor.map_or(Progress::Done, Progress::After))
-    }
-
-    /// Stores an event notification whose recipients are not all told yet: until they are, it does not expire.
-    pub fn begin(&self, told: &EventNotification, cursor: &str) -> Result<Write, LedgerError> {
-        let (key, mut item) = self.item(told)?;
-        item.insert("cursor".to_owned(), text(cursor));
-        Write::create(key, item)
-    }
-
-    /// Moves the cursor, if it is where it was; without a new place, everybody is told, and from then on it expires.
-    pub fn advance(&self, key: Key, from: &str, to: Option<&str>, now: Time) -> Result<Write, LedgerError> {
-        let mut values = vec![(":from", text(from))];
-        let expression = match (to, expiry(now, self.retention)) {
-            (Some(to), _) => {
-                values.push((":to", text(to)));
-                "SET #cursor = :to"
-            }
-            (None, Some((_, expires))) => {
-                values.push((":expires", expires));
-                "REMOVE #cursor SET expires_at = :expires"
-            }
-            (None, None) => "REMOVE #cursor",
-        };
-        let change = Change { expression: expression.to_owned(), condition: "#cursor = :from".to_owned(), values };
-        Write::update(key, &change)
-    }
-
     /// Everything that one event tells, in one query as long as it is not very much.
     pub async fn of_event(&self, ledger: &Ledger, event_id: &EventId) -> Result<Vec<EventNotification>, LedgerError> {
         let (partition, sort) = (self.partition(event_id), "audience_group");
         let page = ledger.query(&Query { partition, sort, after: None, descending: false, limit: 100 }).await?;
         Ok(page.rows.into_iter().map(|item| self.parse(item)).collect::<Result<_, _>>()?)
-    }
-
-    /// Stores an event notification, if it is new.
-    pub fn create(&self, told: &EventNotification, now: Time) -> Result<Write, LedgerError> {
-        let (key, mut item) = self.item(told)?;
-        item.extend(expiry(now, self.retention));
-        Write::create(key, item)
     }
 
     /// The event notification among the items that were found.
@@ -145,26 +89,6 @@ impl EventNotifications {
         let expression = format!("SET {}", changes.join(", "));
         let change = Change { expression, condition: conditions.join(" AND "), values };
         Write::update(self.key(&before.event_id, before.audience, &before.group), &change).map(Some)
-    }
-
-    fn item(&self, told: &EventNotification) -> Result<(Key, Item), LedgerError> {
-        let key = self.key(&told.event_id, told.audience, &told.group);
-        let row = Row {
-            event_id: told.event_id.clone(),
-            audience_group: key.range.as_ref().map(|(_, value)| value.clone()).unwrap_or_default(),
-            event_type: told.event_type.clone(),
-            audience: told.audience,
-            group: told.group.clone(),
-            texts: told.texts.clone(),
-            properties: serde_json::to_string(&told.properties)?,
-            shared_read: told.shared_read,
-            actionable: told.actionable,
-            created_at: told.created_at,
-            read_by: told.read_by.clone(),
-            handled_by: told.handled_by.clone(),
-        };
-        let item = to_item(&row)?;
-        Ok((key, item))
     }
 
     /// These event notifications, in the order asked for, as they stand now.

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
 use crate::attempt::{Fate, fate};
-use crate::commit::Write;
 use crate::error::LedgerError;
-use crate::item::{Key, from_item, number, to_item};
+use crate::item::to_item;
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -39,10 +38,6 @@ impl LiveTickets {
         Self { table: table.into() }
     }
 
-    fn key(&self, ticket: &Ticket) -> Key {
-        Key::new(&self.table, "ticket_hash", ticket.hash())
-    }
-
     /// Remembers whose a new ticket is. One round trip, one write unit.
     pub async fn issue(
         &self,
@@ -60,17 +55,5 @@ impl LiveTickets {
                 }
             })
             .await
-    }
-
-    /// Whose ticket it is, if it is good for anything. One round trip.
-    pub async fn holder(&self, ledger: &Ledger, ticket: &Ticket, now: Time) -> Result<Option<Holder>, LedgerError> {
-        let Some(item) = ledger.get(&self.key(ticket)).await? else { return Ok(None) };
-        let row: Row = from_item(&self.table, item)?;
-        Ok((row.expires_at > now.as_seconds()).then_some(row.holder))
-    }
-
-    /// Uses the ticket up, in the transaction of what it is used for: it is there and has not run out.
-    pub fn consume(&self, ticket: &Ticket, now: Time) -> Result<Write, LedgerError> {
-        Write::delete(self.key(ticket), Some(("expires_at > :now", vec![(":now", number(now.as_seconds()))])))
     }
 }

@@ -15,15 +15,14 @@ use uuid::Uuid;
 use crate::Ledger;
 use crate::commit::{Change, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, expiry, from_item, has_expired, number, text, to_item};
+use crate::item::{Item, Key, from_item, has_expired, number, text};
 use crate::read::{Filter, Found, Page, Query};
 use crate::recipients::recipient_key;
 
-/// The table, and how long its items are kept.
+/// The table.
 #[derive(Debug, Clone)]
 pub struct Notifications {
     table: String,
-    retention: Option<Duration>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -60,9 +59,9 @@ pub struct Unread {
 }
 
 impl Notifications {
-    /// The table of this name; without a retention nothing expires.
-    pub fn new(table: impl Into<String>, retention: Option<Duration>) -> Self {
-        Self { table: table.into(), retention }
+    /// The table of this name. The retention is for who writes it.
+    pub fn new(table: impl Into<String>, _: Option<Duration>) -> Self {
+        Self { table: table.into() }
     }
 
     /// A notification's place.
@@ -72,28 +71,6 @@ impl Notifications {
 
     fn inbox(&self, audience: Audience, user_id: &UserId) -> Key {
         Key::new(&self.table, "recipient", recipient_key(audience, user_id))
-    }
-
-    /// Stores a notification, if it is new and unread, as told in the moment in which it is stored: an attempt that comes late must
-    /// not be taken for one that was there before its recipient marked everything read.
-    pub fn create(&self, notification: &Notification) -> Result<Write, LedgerError> {
-        let key = self.key(notification.audience, &notification.user_id, notification.notification_id);
-        let row = Row {
-            recipient: key.hash.1.clone(),
-            notification_id: notification.notification_id,
-            audience: notification.audience,
-            user_id: notification.user_id.clone(),
-            event_id: notification.event_id.clone(),
-            group: notification.group.clone(),
-            created_at: notification.created_at,
-            told_at: notification.told_at,
-            shared_read: notification.shared_read,
-            read_at: None,
-            unread_since: Some(notification.told_at),
-        };
-        let mut item = to_item(&row)?;
-        item.extend(expiry(notification.told_at, self.retention));
-        Ok(Write::create(key, item)?.stamped(&["told_at", "unread_since"]))
     }
 
     /// A recipient's notifications that have not expired, newest first, from behind `after`.

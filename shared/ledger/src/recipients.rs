@@ -111,20 +111,6 @@ impl Recipients {
         Err(LedgerError::Contended { attempts: RACES })
     }
 
-    /// What changes the recipient as it was found, to be committed with the cause of the change; nothing where there is
-    /// nothing to change. It loses to whatever has changed the record since.
-    pub fn amending(
-        &self,
-        found: &Found,
-        (audience, user_id): (Audience, &UserId),
-        change: impl Fn(&Recipient) -> Option<Recipient>,
-    ) -> Result<Vec<Write>, LedgerError> {
-        let Some(item) = found.get(&self.key(audience, user_id)) else { return Ok(Vec::new()) };
-        let before = self.parse(item.clone())?;
-        let Some(after) = change(&before.details) else { return Ok(Vec::new()) };
-        self.replacing(Some(&before), &after)
-    }
-
     /// Stores what the recipient wishes to hear and leaves the rest of the record to whoever else is at it; hands it back
     /// as it stands then, if there is one. One round trip.
     pub async fn put_preferences(

@@ -5,25 +5,24 @@
 //! sweeper is to look at it; it only finds candidates, the version decides.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::time::Duration;
 
-use domain::id::compose;
+use belfry_core::Entity;
 use domain::recipient::Channel;
-use domain::send::{ChannelSend, SendOrder};
+pub use domain::send::SendDuePartition;
+use domain::send::{ChannelSend, SendId};
 use domain::{EventId, Time};
 use futures_util::future::try_join_all;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Ledger;
 use crate::aggregates::{Aggregate, Aggregates};
 use crate::commit::{Change, Outcome, Write};
 use crate::error::{Corrupt, LedgerError};
-use crate::item::{Item, Key, expiry, from_item, spread, text};
+use crate::item::{Item, Key, expiry, from_item, text};
 use crate::read::{DueQuery, Page, Query};
-
-/// How many partitions the sends of one event, and each shelf of the index, are spread over.
-const SPREAD: u32 = 8;
 
 /// How much later a sweeper looks again at a send that cannot be read.
 const STEP_BACK: Duration = Duration::from_secs(3_600);
@@ -31,41 +30,33 @@ const STEP_BACK: Duration = Duration::from_secs(3_600);
 /// The table, and how long a send is kept once it is at its end.
 #[derive(Debug, Clone)]
 pub struct Sends {
-    table: Aggregates<ChannelSend>,
+    table: Aggregates<Versioned>,
     retention: Option<Duration>,
 }
 
-/// A part of the index of sends that are not at their end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shelf {
-    /// PENDING, PROCESSING, or UNCERTAIN and to be sent again.
-    Open,
-    /// The same, but sent for again and again, and not tried.
-    Stuck,
-    /// UNCERTAIN and held for an operator; since it was written.
-    Held,
+/// A send with its version, for what still runs on the ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Versioned {
+    /// The send.
+    #[serde(flatten)]
+    pub send: ChannelSend,
+    /// Its version.
+    pub version: u64,
 }
 
-impl Shelf {
-    /// What sweepers send for.
-    pub const SWEPT: [Self; 2] = [Self::Open, Self::Stuck];
+impl Deref for Versioned {
+    type Target = ChannelSend;
 
-    fn of(send: &ChannelSend) -> Option<Self> {
-        match (send.state.ended_at(), send.state.is_given_up()) {
-            (Some(_), _) => None,
-            (None, true) => Some(Self::Held),
-            (None, false) if send.is_stuck() => Some(Self::Stuck),
-            (None, false) => Some(Self::Open),
-        }
+    fn deref(&self) -> &ChannelSend {
+        &self.send
     }
+}
 
-    fn partition(self, spread: u32) -> String {
-        let shelf = match self {
-            Self::Open => "OPEN",
-            Self::Stuck => "STUCK",
-            Self::Held => "HELD",
-        };
-        compose(&[shelf, &spread.to_string()])
+impl Versioned {
+    /// The next version of the send.
+    #[must_use]
+    pub fn becomes(&self, send: ChannelSend) -> Self {
+        Self { send, version: self.version + 1 }
     }
 }
 
@@ -77,15 +68,15 @@ struct Due {
     due_at: String,
 }
 
-impl Aggregate for ChannelSend {
-    type Id = SendOrder;
+impl Aggregate for Versioned {
+    type Id = SendId;
 
-    fn key(table: &str, order: &SendOrder) -> Key {
-        place(table, &order.event_id, order.notification_id, order.channel)
+    fn key(table: &str, id: &SendId) -> Key {
+        place(table, &id.event_id, id.notification_id, id.channel)
     }
 
-    fn id(&self) -> SendOrder {
-        self.order.clone()
+    fn id(&self) -> SendId {
+        self.send.id.clone()
     }
 
     fn version(&self) -> u64 {
@@ -93,28 +84,19 @@ impl Aggregate for ChannelSend {
     }
 
     fn indexed(&self) -> Item {
-        let mut indexed = Self::key("", &self.order).attributes();
-        if let Some(shelf) = Shelf::of(self) {
-            let due_at = match shelf {
-                Shelf::Open | Shelf::Stuck => self.due_at,
-                Shelf::Held => self.created_at,
-            };
-            let spread = spread(&self.order.notification_id.to_string(), SPREAD);
-            // The text of a due time is fixed in its width, so that it sorts as the times do.
-            indexed.insert("due".to_owned(), text(shelf.partition(spread)));
-            indexed.insert("due_at".to_owned(), text(due_at));
-        }
-        indexed
+        let attributes = Entity::index_attributes(&self.send).into_iter();
+        let attributes = attributes.filter_map(|(name, value)| match value {
+            belfry_core::AttributeValue::S(value) => Some((name, text(value))),
+            _ => None,
+        });
+        Self::key("", &self.send.id).attributes().into_iter().chain(attributes).collect()
     }
 }
 
 fn place(table: &str, event_id: &EventId, notification_id: Uuid, channel: Channel) -> Key {
-    let id = notification_id.to_string();
-    partition(table, event_id, spread(&id, SPREAD)).and("send", compose(&[&id, channel.as_str()]))
-}
-
-fn partition(table: &str, event_id: &EventId, part: u32) -> Key {
-    Key::new(table, "event_part", compose(&[event_id.as_str(), &part.to_string()]))
+    let key = SendId::key(event_id, notification_id, channel);
+    let send = key.range.map(|range| range.to_string()).unwrap_or_default();
+    Key::new(table, "event_part", key.hash.to_string()).and("send", send)
 }
 
 impl Sends {
@@ -124,28 +106,28 @@ impl Sends {
     }
 
     /// A send's place.
-    pub fn key(&self, order: &SendOrder) -> Key {
-        self.table.key(order)
+    pub fn key(&self, id: &SendId) -> Key {
+        self.table.key(id)
     }
 
     /// The send among the items that were found.
-    pub fn among(&self, found: &crate::Found, order: &SendOrder) -> Result<Option<ChannelSend>, Corrupt> {
-        self.table.among(found, order)
+    pub fn among(&self, found: &crate::Found, id: &SendId) -> Result<Option<Versioned>, Corrupt> {
+        self.table.among(found, id)
     }
 
     /// The send, as it stands now.
-    pub async fn get(&self, ledger: &Ledger, order: &SendOrder) -> Result<Option<ChannelSend>, LedgerError> {
-        self.table.get(ledger, order).await
+    pub async fn get(&self, ledger: &Ledger, id: &SendId) -> Result<Option<Versioned>, LedgerError> {
+        self.table.get(ledger, id).await
     }
 
     /// Stores a send, if the one before it is what stands there. From its end on it expires.
-    pub fn put(&self, send: &ChannelSend) -> Result<Write, LedgerError> {
+    pub fn put(&self, send: &Versioned) -> Result<Write, LedgerError> {
         let expires = send.state.ended_at().and_then(|ended_at| expiry(ended_at, self.retention));
         self.table.put_with(send, expires)
     }
 
     /// Stores a send alone; says whether the one before it was what stood there.
-    pub async fn store(&self, ledger: &Ledger, send: &ChannelSend) -> Result<bool, LedgerError> {
+    pub async fn store(&self, ledger: &Ledger, send: &Versioned) -> Result<bool, LedgerError> {
         Ok(matches!(ledger.commit(&[self.put(send)?]).await?, Outcome::Committed))
     }
 
@@ -171,7 +153,7 @@ impl Sends {
         let keys: Vec<Key> = notifications.flat_map(of_one).collect();
         let found = ledger.get_all(&keys).await?;
         let found = keys.iter().filter_map(|key| found.get(key));
-        Ok(found.map(|item| self.table.parse(item.clone())).collect::<Result<_, _>>()?)
+        Ok(found.map(|item| self.parse(item.clone())).collect::<Result<_, _>>()?)
     }
 
     /// The sends of one event, at most `limit` of each part, and whether there are more.
@@ -181,20 +163,20 @@ impl Sends {
         event_id: &EventId,
         limit: u16,
     ) -> Result<(Vec<ChannelSend>, bool), LedgerError> {
-        let queries = (0..SPREAD).map(|part| async move {
-            let partition = partition(self.table.table(), event_id, part);
+        let queries = SendId::partitions(event_id).map(|partition| async move {
+            let partition = Key::new(self.table.table(), "event_part", partition);
             ledger.query(&Query { partition, sort: "send", after: None, descending: false, limit }).await
         });
         let pages: Vec<Page<Item>> = try_join_all(queries).await?;
         let more = pages.iter().any(|page| page.next.is_some());
-        let rows = pages.into_iter().flat_map(|page| page.rows).map(|item| self.table.parse(item));
+        let rows = pages.into_iter().flat_map(|page| page.rows).map(|item| self.parse(item));
         Ok((rows.collect::<Result<_, _>>()?, more))
     }
 
     /// At most `limit` sends for sweepers, those whose time has come by `until`, the longest overdue first, as they stand
     /// now. A query per partition.
-    pub async fn due(&self, ledger: &Ledger, until: Time, limit: u16) -> Result<Vec<ChannelSend>, LedgerError> {
-        let due = self.places(ledger, &Shelf::SWEPT, Some(until), limit).await?;
+    pub async fn due(&self, ledger: &Ledger, until: Time, limit: u16) -> Result<Vec<Versioned>, LedgerError> {
+        let due = self.places(ledger, &SendDuePartition::SWEPT, Some(until), limit).await?;
         let sends = self.read(ledger, due).await?;
         // The index lags: what it lists may have come to its end since, or another sweeper may have sent for it, or it may
         // have been claimed: whoever has claimed it records nothing once somebody else has changed it.
@@ -202,16 +184,16 @@ impl Sends {
     }
 
     /// At most `limit` sends that are stuck, as they stand now.
-    pub async fn stuck(&self, ledger: &Ledger, limit: u16) -> Result<Vec<ChannelSend>, LedgerError> {
-        let stuck = self.places(ledger, &[Shelf::Stuck], None, limit).await?;
-        Ok(self.read(ledger, stuck).await?.into_iter().filter(ChannelSend::is_stuck).collect())
+    pub async fn stuck(&self, ledger: &Ledger, limit: u16) -> Result<Vec<Versioned>, LedgerError> {
+        let stuck = self.places(ledger, &[SendDuePartition::Stuck], None, limit).await?;
+        Ok(self.read(ledger, stuck).await?.into_iter().filter(|send| send.is_stuck()).collect())
     }
 
     /// How many sends of a shelf are due by then, counted up to `most`; without a time, all of them.
     pub async fn count_due(
         &self,
         ledger: &Ledger,
-        (shelf, until): (Shelf, Option<Time>),
+        (shelf, until): (SendDuePartition, Option<Time>),
         most: u16,
     ) -> Result<usize, LedgerError> {
         Ok(self.places(ledger, &[shelf], until, most).await?.len())
@@ -220,12 +202,11 @@ impl Sends {
     async fn places(
         &self,
         ledger: &Ledger,
-        shelves: &[Shelf],
+        shelves: &[SendDuePartition],
         until: Option<Time>,
         limit: u16,
     ) -> Result<Vec<Due>, LedgerError> {
-        let partitions: Vec<String> =
-            shelves.iter().flat_map(|shelf| (0..SPREAD).map(|spread| shelf.partition(spread))).collect();
+        let partitions: Vec<String> = shelves.iter().flat_map(|shelf| shelf.all()).collect();
         // `~` sorts behind everything that a time begins with.
         let high = until.map_or_else(|| "~".to_owned(), |until| until.to_string());
         let queries = partitions.iter().map(|partition| {
@@ -237,7 +218,7 @@ impl Sends {
     }
 
     /// The sends at these places. One that cannot be read must not keep the others from being swept: it steps back.
-    async fn read(&self, ledger: &Ledger, due: Vec<Due>) -> Result<Vec<ChannelSend>, LedgerError> {
+    async fn read(&self, ledger: &Ledger, due: Vec<Due>) -> Result<Vec<Versioned>, LedgerError> {
         let keys: Vec<Key> = due.iter().map(|due| self.place(due)).collect();
         let found = ledger.get_all(&keys).await?;
         let mut sends = Vec::with_capacity(due.len());
@@ -270,7 +251,7 @@ impl Sends {
 }
 
 fn is_swept(send: &ChannelSend) -> bool {
-    Shelf::of(send).is_some_and(|shelf| Shelf::SWEPT.contains(&shelf))
+    SendDuePartition::of(send).is_some_and(|shelf| SendDuePartition::SWEPT.contains(&shelf))
 }
 
 /// The first of several partitions together. A send that changes its shelf between two queries is found by both.

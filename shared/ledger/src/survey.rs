@@ -11,7 +11,7 @@ use domain::notification::{EventNotification, Notification};
 use domain::order::Order;
 use domain::payment::Payment;
 use domain::reservation::Reservation;
-use domain::send::{ChannelSend, SendOrder};
+use domain::send::{ChannelSend, SendId};
 use domain::stock::{Hold, Stock};
 use domain::{Audience, Event, EventId, Time, UserId};
 use uuid::Uuid;
@@ -95,13 +95,13 @@ pub struct Survey {
     /// Reservations.
     pub reservations: Whole<Stored<Reservation>>,
     /// Orders.
-    pub orders: Whole<Order>,
+    pub orders: Whole<Stored<Order>>,
     /// Units.
-    pub stock: Whole<Stock>,
+    pub stock: Whole<Stored<Stock>>,
     /// What orders hold.
-    pub holds: Whole<Hold>,
+    pub holds: Whole<Stored<Hold>>,
     /// Payments.
-    pub payments: Whole<Payment>,
+    pub payments: Whole<Stored<Payment>>,
     /// Events with their outbox entries.
     pub events: Whole<EventRow>,
     /// Stored answers.
@@ -126,15 +126,15 @@ impl Survey {
             ledger,
             entitlements: Whole::of_entity(name("entitlements")),
             reservations: Whole::of_entity(name("reservations")),
-            orders: Whole::new(name("orders"), "order_id", None, parse::aggregate),
-            stock: Whole::new(name("stock"), "stock_keeping_unit", None, parse::aggregate),
-            holds: Whole::new(name("holds"), "order_id", None, parse::aggregate),
-            payments: Whole::new(name("payments"), "order_id", None, parse::aggregate),
+            orders: Whole::of_entity(name("orders")),
+            stock: Whole::of_entity(name("stock")),
+            holds: Whole::of_entity(name("holds")),
+            payments: Whole::of_entity(name("payments")),
             events: Whole::new(name("events"), "event_id", None, parse::event),
             answers: Whole::new(name("idempotency-keys"), "caller_key", None, parse::answer),
             told: Whole::new(name("event-notifications"), "event_id", Some("audience_group"), parse::told),
             notifications: Whole::new(name("notifications"), "recipient", Some("notification_id"), parse::notification),
-            sends: Whole::new(name("sends"), "event_part", Some("send"), parse::aggregate),
+            sends: Whole::new(name("sends"), "event_part", Some("send"), parse::send),
             dead_letters: Whole::new(name("dead-letters"), "dead_letter_id", None, parse::aggregate),
             processed: Processed::new(whole.0, whole.1),
         }
@@ -178,8 +178,8 @@ impl Survey {
     }
 
     /// The place of a send.
-    pub fn send_key(&self, order: &SendOrder) -> Key {
-        Sends::new(&self.sends.table, None).key(order)
+    pub fn send_key(&self, id: &SendId) -> Key {
+        Sends::new(&self.sends.table, None).key(id)
     }
 }
 

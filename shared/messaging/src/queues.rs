@@ -65,7 +65,7 @@ impl<'a> Parcel<'a> {
 
     /// A send for its channel, after a delay.
     pub fn send(send: &'a ChannelSend, delay: Duration) -> Self {
-        Self { queue: Queue::Deliver(send.order.channel), load: Load::Send(send), delay }
+        Self { queue: Queue::Deliver(send.id.channel), load: Load::Send(send), delay }
     }
 }
 

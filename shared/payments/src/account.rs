@@ -1,4 +1,4 @@
-//! The secret: what the provider knows us by.
+//! Our account at the provider, from the secret.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 /// Our account at the provider.
 pub struct Account {
-    /// Marked as sensitive, so that it is not shown.
+    /// Marked sensitive, so that it is not printed.
     pub(crate) authorization: HeaderValue,
-    /// What the provider signs its webhooks with.
+    /// The secrets with which the provider signs its webhooks.
     pub webhook_secrets: Vec<String>,
-    /// What is charged where a customer names nothing else.
+    /// The payment method to charge if the order names none.
     pub default_method: Option<String>,
 }
 
@@ -26,7 +26,7 @@ struct Content {
 impl Account {
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let content: Content = serde_json::from_str(text).map_err(|_| "is not JSON with a key")?;
-        let not_a_key = "is JSON whose key is not visible ASCII characters";
+        let not_a_key = "is JSON whose key is not printable ASCII";
         if content.key.is_empty() || !content.key.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(not_a_key);
         }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payment_secret_needs_its_key_alone_and_may_hold_more() {
+    fn secret_requires_a_key_and_may_hold_more() {
         let least = Account::parse(r#"{"key": "sk"}"#).expect("an account");
         assert!(least.webhook_secrets.is_empty() && least.default_method.is_none());
         let most = r#"{"key": "sk", "webhook_secrets": ["a", "b"], "default_method": "pm_1", "note": 1}"#;
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_secret_without_a_usable_key_is_refused() {
+    fn secret_without_valid_key_is_refused() {
         for text in ["sk_test", "{}", r#"{"key": 1}"#, r#"{"key": ""}"#, r#"{"key": "sk test"}"#, r#"{"key": "sk\n"}"#]
         {
             assert!(Account::parse(text).is_err(), "{text}");

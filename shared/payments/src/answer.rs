@@ -1,17 +1,17 @@
-//! What the provider answered: an object, or why not.
+//! Parsing of the provider's answers.
 
 use serde::Deserialize;
 
-use crate::{NotDone, Reason, words};
+use crate::{PaymentError, Reason, known_codes};
 
-/// An answer that will not be another one for being asked again.
+/// A final answer: a retry would return the same.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Done(Object),
-    Not(u16, Failure),
+    Refused(u16, Failure),
 }
 
-/// An intent or a refund, as far as we look at it.
+/// The fields of an intent or a refund that this client uses.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Object {
     #[serde(default)]
@@ -21,7 +21,7 @@ pub(crate) struct Object {
     last_payment_error: Option<Failure>,
 }
 
-/// Why not; of an intent, why its last charge failed.
+/// An error object; in an intent, the reason its last charge failed.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Failure {
     r#type: Option<String>,
@@ -35,9 +35,9 @@ struct Body {
     error: Failure,
 }
 
-/// Where an intent stands.
+/// The state of an intent.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum IntentState {
     Succeeded,
     Cancelled,
     Declined(&'static str),
@@ -45,35 +45,35 @@ pub(crate) enum State {
 }
 
 impl Answer {
-    pub(crate) fn read(status: u16, body: &[u8]) -> Result<Self, NotDone> {
+    pub(crate) fn parse(status: u16, body: &[u8]) -> Result<Self, PaymentError> {
         if let 200..=299 = status {
-            // Done, it seems. Under its key, the same is said again.
-            let unreadable = NotDone::Transient(Reason::http(status, Some("an answer that cannot be read")));
+            // Probably done. A retry under the same key returns the same answer.
+            let unreadable = PaymentError::Transient(Reason::http(status, Some("cannot parse the answer")));
             return serde_json::from_slice(body).map(Self::Done).map_err(|_| unreadable);
         }
         let failure = serde_json::from_slice::<Body>(body).unwrap_or_default().error;
         match status {
-            // In order: too slow, busy with the same key, failed behind the provider, too often.
-            408 | 409 | 424 | 429 | 500..=599 => Err(NotDone::Transient(failure.reason(status))),
-            400..=499 => Ok(Self::Not(status, failure)),
-            _ => Err(NotDone::Refused(Reason::http(status, None))),
+            // In order: timeout, same key in progress, failed dependency, rate limit.
+            408 | 409 | 424 | 429 | 500..=599 => Err(PaymentError::Transient(failure.reason(status))),
+            400..=499 => Ok(Self::Refused(status, failure)),
+            _ => Err(PaymentError::Refused(Reason::http(status, None))),
         }
     }
 }
 
 impl Object {
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> IntentState {
         match (self.status.as_str(), &self.last_payment_error) {
-            ("succeeded", _) => State::Succeeded,
-            ("canceled", _) => State::Cancelled,
-            ("requires_payment_method", Some(failure)) => State::Declined(failure.decline()),
-            (status, _) => State::Open(words::open(status)),
+            ("succeeded", _) => IntentState::Succeeded,
+            ("canceled", _) => IntentState::Cancelled,
+            ("requires_payment_method", Some(failure)) => IntentState::Declined(failure.decline()),
+            (status, _) => IntentState::Open(known_codes::open(status)),
         }
     }
 }
 
 impl Failure {
-    pub(crate) fn is_of_the_card(&self) -> bool {
+    pub(crate) fn is_card_error(&self) -> bool {
         self.r#type.as_deref() == Some("card_error")
     }
 
@@ -85,23 +85,23 @@ impl Failure {
         self.code.as_deref() == Some("charge_already_refunded")
     }
 
-    /// The intent as it stood when it was refused.
-    pub(crate) fn state(&self) -> Option<State> {
+    /// Returns the state of the intent in the error.
+    pub(crate) fn state(&self) -> Option<IntentState> {
         self.payment_intent.as_ref().map(|intent| intent.state())
     }
 
     pub(crate) fn decline(&self) -> &'static str {
-        words::decline(self.decline_code.as_deref().unwrap_or_default(), self.code.as_deref().unwrap_or_default())
+        known_codes::decline(self.decline_code.as_deref().unwrap_or_default(), self.code.as_deref().unwrap_or_default())
     }
 
     pub(crate) fn reason(&self, status: u16) -> Reason {
         let (code, kind) = (self.code.as_deref().unwrap_or_default(), self.r#type.as_deref().unwrap_or_default());
-        Reason::http(status, words::code(code, kind))
+        Reason::http(status, known_codes::code(code, kind))
     }
 }
 
-impl State {
-    /// Whether nothing can change it any more. Any other may have been told from memory, under its key.
+impl IntentState {
+    /// Returns whether the state is final. Any other may be outdated, because answers are stored under their keys.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Succeeded | Self::Cancelled)
     }

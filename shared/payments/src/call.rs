@@ -1,9 +1,8 @@
-//! One call: a request under its key, again if it failed for now, and all of it before a deadline.
+//! One call: a request under its key, retried after transient errors, before a deadline.
 
 use std::time::Duration;
 
 use domain::backoff::Backoff;
-use outside::http;
 use reqwest::header::AUTHORIZATION;
 use reqwest::{Client, RequestBuilder};
 use runtime::Secret;
@@ -11,80 +10,79 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::account::Account;
 use crate::answer::Answer;
-use crate::{NotDone, Reason};
+use crate::{PaymentError, Reason};
 
-/// How often a request is made, and how many time limits a call may take.
+/// The attempts of a call, and the number of time limits that it may take.
 pub(crate) const ATTEMPTS: u32 = 3;
 
-/// Short: whoever calls holds a message meanwhile, and its queue can wait longer.
-const WAITS: Backoff = Backoff {
+/// Short, because the caller holds a queue message meanwhile; the queue's own retry waits longer.
+const RETRY_BACKOFF: Backoff = Backoff {
     base: Duration::from_millis(100),
     cap: Duration::from_millis(200),
     least: Duration::ZERO,
     jitter: (0.5, 1.5),
 };
 
-/// The way to the provider.
+/// The provider's API.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Api {
     pub(crate) client: Client,
-    /// Without a slash at its end.
+    /// The base URL without a trailing slash.
     pub(crate) base: String,
-    /// Who we are to the provider.
     pub(crate) account: Secret<Account>,
     pub(crate) limit: Duration,
 }
 
 pub(crate) struct Call<'a> {
-    way: &'a Way,
+    api: &'a Api,
     deadline: Instant,
 }
 
-impl Way {
+impl Api {
     pub(crate) fn call(&self) -> Call<'_> {
-        Call { way: self, deadline: Instant::now() + self.limit * ATTEMPTS }
+        Call { api: self, deadline: Instant::now() + self.limit * ATTEMPTS }
     }
 }
 
 impl Call<'_> {
-    pub(crate) async fn post(&self, path: &str, form: &[(&str, &str)], key: &str) -> Result<Answer, NotDone> {
-        let request = || self.way.client.post(self.url(path)).header("Idempotency-Key", key).form(form);
+    pub(crate) async fn post(&self, path: &str, form: &[(&str, &str)], key: &str) -> Result<Answer, PaymentError> {
+        let request = || self.api.client.post(self.url(path)).header("Idempotency-Key", key).form(form);
         self.attempt(ATTEMPTS, request).await
     }
 
-    pub(crate) async fn get(&self, path: &str, attempts: u32) -> Result<Answer, NotDone> {
-        self.attempt(attempts, || self.way.client.get(self.url(path))).await
+    pub(crate) async fn get(&self, path: &str, attempts: u32) -> Result<Answer, PaymentError> {
+        self.attempt(attempts, || self.api.client.get(self.url(path))).await
     }
 
     fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.way.base)
+        format!("{}{path}", self.api.base)
     }
 
-    /// Tries again what failed for now; and once with another key, where the provider refuses the one that it was shown
-    /// and the secret has changed.
-    async fn attempt(&self, attempts: u32, request: impl Fn() -> RequestBuilder) -> Result<Answer, NotDone> {
-        let account = timeout_at(self.deadline, self.way.account.current()).await;
+    /// Retries transient errors, and retries once with a new API key if the provider refused the old one and the secret
+    /// has changed.
+    async fn attempt(&self, attempts: u32, request: impl Fn() -> RequestBuilder) -> Result<Answer, PaymentError> {
+        let account = timeout_at(self.deadline, self.api.account.current()).await;
         let mut account = match account {
             Ok(Ok(account)) => account,
-            Ok(Err(_)) | Err(_) => return Err(NotDone::Transient(Reason::word("its secret is not available"))),
+            Ok(Err(_)) | Err(_) => return Err(PaymentError::Transient(Reason::text("secret is not available"))),
         };
         let mut attempt = 1;
         let mut replaced = false;
         loop {
-            let failed = match self.once(request(), &account).await {
-                Err(NotDone::Transient(reason)) => NotDone::Transient(reason),
-                Ok(Answer::Not(status @ (401 | 403), failure)) => {
-                    // Somebody has rotated the key, or has to mend it: either way nothing is wrong with the payment.
-                    let fresh = timeout_at(self.deadline, self.way.account.replacement(&account)).await;
+            let failed = match self.send_once(request(), &account).await {
+                Err(PaymentError::Transient(reason)) => PaymentError::Transient(reason),
+                Ok(Answer::Refused(status @ (401 | 403), failure)) => {
+                    // The key was rotated or an operator must replace it: the payment itself was not refused.
+                    let fresh = timeout_at(self.deadline, self.api.account.replacement(&account)).await;
                     match fresh.ok().flatten().filter(|_| !replaced) {
                         Some(fresh) => (account, replaced) = (fresh, true),
-                        None => return Err(NotDone::Transient(failure.reason(status))),
+                        None => return Err(PaymentError::Transient(failure.reason(status))),
                     }
                     continue;
                 }
-                end => return end,
+                result => return result,
             };
-            let wait = WAITS.after(attempt, rand::random());
+            let wait = RETRY_BACKOFF.after(attempt, rand::random());
             if attempt >= attempts || Instant::now() + wait >= self.deadline {
                 return Err(failed);
             }
@@ -93,27 +91,27 @@ impl Call<'_> {
         }
     }
 
-    async fn once(&self, request: RequestBuilder, account: &Account) -> Result<Answer, NotDone> {
+    async fn send_once(&self, request: RequestBuilder, account: &Account) -> Result<Answer, PaymentError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(NotDone::Transient(Reason::word("no time left")));
+            return Err(PaymentError::Transient(Reason::text("time limit reached")));
         }
-        let request = request.header(AUTHORIZATION, &account.authorization).timeout(left.min(self.way.limit));
-        let answer = request.send().await.map_err(|error| unanswered(&error))?;
+        let request = request.header(AUTHORIZATION, &account.authorization).timeout(left.min(self.api.limit));
+        let answer = request.send().await.map_err(|error| no_answer(&error))?;
         let status = answer.status().as_u16();
-        Answer::read(status, &http::body(answer).await)
+        Answer::parse(status, &provider_http::read_body(answer).await)
     }
 }
 
-fn unanswered(error: &reqwest::Error) -> NotDone {
+fn no_answer(error: &reqwest::Error) -> PaymentError {
     if error.is_builder() {
-        return NotDone::Refused(Reason::word("a request that cannot be made"));
+        return PaymentError::Refused(Reason::text("cannot build the request"));
     }
-    NotDone::Transient(Reason::word(if error.is_connect() {
-        "no connection"
+    PaymentError::Transient(Reason::text(if error.is_connect() {
+        "cannot connect"
     } else if error.is_timeout() {
-        "no answer in time"
+        "no answer within the time limit"
     } else {
-        "the connection broke before the answer"
+        "connection closed before the answer"
     }))
 }

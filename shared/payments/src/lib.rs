@@ -3,12 +3,11 @@
 mod account;
 mod answer;
 mod call;
-mod not_done;
+mod error;
+mod known_codes;
 mod provider;
-mod words;
 
 pub use account::Account;
-/// What the provider calls the payment of an order.
 pub use domain::order::IntentId;
-pub use not_done::{NotDone, Reason};
+pub use error::{PaymentError, Reason};
 pub use provider::{CancelledIntent, Confirmed, PaymentProvider};

@@ -10,8 +10,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::settings::{BadSetting, Settings};
 
 /// Our own crates. The level is theirs alone: what the SDK says below WARN may hold bodies and credentials.
-const OURS: [&str; 17] = [
+const OURS: [&str; 20] = [
     "api",
+    "belfry_aws",
+    "belfry_core",
     "channels",
     "dead_letters",
     "deliver",
@@ -22,11 +24,12 @@ const OURS: [&str; 17] = [
     "local",
     "messaging",
     "outbox_stream",
-    "outside",
     "payments",
+    "provider_http",
     "runtime",
     "saga",
     "sockets",
+    "store",
     "sweep",
 ];
 
@@ -35,13 +38,17 @@ pub fn log_as_json<W>(settings: &Settings, default: &'static str, writer: W) -> 
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let level = settings.one_of("BELFRY_LOG", default, &["error", "warn", "info", "debug"])?;
-    // One of these words, each of which is a level's name.
-    let level = LevelFilter::from_str(level).unwrap_or(LevelFilter::WARN);
-    let targets = Targets::new()
-        .with_default(level.min(LevelFilter::WARN))
-        .with_targets(OURS.into_iter().map(|ours| (ours, level)));
+    let targets = log_targets(settings, default)?;
     let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(true);
     tracing_subscriber::registry().with(lines.with_span_list(false).with_writer(writer)).with(targets).init();
     Ok(())
+}
+
+/// What is logged at the level in `BELFRY_LOG`, for a program that formats its log itself.
+pub fn log_targets(settings: &Settings, default: &'static str) -> Result<Targets, BadSetting> {
+    let level = settings.one_of("BELFRY_LOG", default, &["error", "warn", "info", "debug"])?;
+    // One of these words, each of which is a level's name.
+    let level = LevelFilter::from_str(level).unwrap_or(LevelFilter::WARN);
+    let targets = Targets::new().with_default(level.min(LevelFilter::WARN));
+    Ok(targets.with_targets(OURS.into_iter().map(|ours| (ours, level))))
 }

@@ -7,7 +7,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use domain::order::OrderStatus;
 use metrique::emf::Emf;
 use metrique::unit::Millisecond;
 use metrique::unit_of_work::metrics;
@@ -126,40 +125,6 @@ struct ConsumerMetrics {
     dead_letters: u32,
 }
 
-/// How an order's saga ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SagaEnded {
-    /// The order is completed.
-    Completed,
-    /// It failed.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-    /// It has not ended.
-    Not,
-}
-
-impl SagaEnded {
-    /// By where the order stands.
-    pub fn of(status: OrderStatus) -> Self {
-        match status {
-            OrderStatus::Completed => Self::Completed,
-            OrderStatus::Failed => Self::Failed,
-            OrderStatus::Cancelled => Self::Cancelled,
-            OrderStatus::Placed | OrderStatus::Validated => Self::Not,
-        }
-    }
-}
-
-#[metrics(emf::dimension_sets = [[]], rename_all = "PascalCase")]
-struct SagaMetrics {
-    #[metrics(timestamp)]
-    timestamp: SystemTime,
-    orders_completed: u32,
-    orders_failed: u32,
-    orders_cancelled: u32,
-}
-
 /// What became of one batch of a channel's messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivered {
@@ -266,18 +231,6 @@ impl Metrics {
             duplicates_skipped: consumed.duplicates,
             retried: consumed.retried,
             dead_letters: consumed.dead_letters,
-        };
-        drop(entry.append_on_drop(self.sink.clone()));
-    }
-
-    /// Counts one saga that has ended.
-    pub fn saga(&self, ended: SagaEnded) {
-        let count = |counted| u32::from(ended == counted);
-        let entry = SagaMetrics {
-            timestamp: SystemTime::now(),
-            orders_completed: count(SagaEnded::Completed),
-            orders_failed: count(SagaEnded::Failed),
-            orders_cancelled: count(SagaEnded::Cancelled),
         };
         drop(entry.append_on_drop(self.sink.clone()));
     }

@@ -8,94 +8,90 @@ use aws_sdk_apigatewaymanagement::primitives::Blob;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::SdkConfig;
-use domain::{Audience, Time, UserId};
+use belfry_aws::{Belfry, Settings, Timestamp, causes, clients};
+use domain::{Audience, UserId};
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
-use ledger::connections::Connection;
-use ledger::{Connections, Ledger, causes};
-use runtime::{BadSetting, Settings};
 use serde::Serialize;
+use store::connections::{self, Connection};
 
 const ENDPOINT_URL: &str = "BELFRY_LIVE_ENDPOINT_URL";
-/// All of a push, to however many: the queries, the sockets, and forgetting those that are gone.
-const WITHIN: Duration = Duration::from_secs(2);
-/// So many users are looked up and told at once.
-const AT_ONCE: usize = 10;
-/// API Gateway says that a socket is gone until it has told the client that it is open, which is after we stored it.
-const YOUNG: Duration = Duration::from_secs(10);
+/// The time limit of a push to any number of users: the queries, the calls, and deleting connections that are gone.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// How many users are pushed to at the same time.
+const PARALLEL_USERS: usize = 10;
+/// API Gateway says that a connection is gone until it has told the client that it is open, which is after we stored it.
+const NEW_FOR: Duration = Duration::from_secs(10);
 
-/// The live sockets, and the way to them.
+/// Pushes to connected clients.
 #[derive(Debug, Clone)]
 pub struct Sockets {
-    ledger: Ledger,
-    connections: Connections,
+    belfry: Belfry,
     client: Client,
 }
 
-/// How many sockets a message met in which state.
+/// How many connections a message reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pushed {
-    /// They took it.
-    pub taken: u32,
+    /// They accepted it.
+    pub delivered: u32,
     /// They were gone.
     pub gone: u32,
-    /// It did not get through.
+    /// The call failed.
     pub failed: u32,
 }
 
-/// What one socket did with a message.
+/// What became of a message to one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Met {
-    Taken,
+enum PushOutcome {
+    Delivered,
     Gone,
     Failed,
 }
 
 impl Sockets {
-    /// Reads the table's name and `BELFRY_LIVE_ENDPOINT_URL`, where API Gateway's management API answers.
-    pub fn new(settings: &Settings, ledger: Ledger, aws: &SdkConfig) -> Result<Self, BadSetting> {
+    /// Reads `BELFRY_LIVE_ENDPOINT_URL`, where API Gateway's management API answers.
+    pub fn new(settings: &mut Settings, aws: &SdkConfig, belfry: &Belfry) -> Self {
         // In a container of `sam local` it must be the local stack's.
-        settings.endpoint_url(ENDPOINT_URL)?;
+        clients::endpoint_url(settings, ENDPOINT_URL);
         let config = Builder::from(aws)
-            .endpoint_url(settings.text(ENDPOINT_URL)?)
+            .endpoint_url(settings.text(ENDPOINT_URL))
             .retry_config(RetryConfig::disabled())
-            .timeout_config(TimeoutConfig::builder().connect_timeout(WITHIN).operation_timeout(WITHIN).build());
-        let connections = Connections::new(settings.text("BELFRY_CONNECTIONS_TABLE")?);
-        Ok(Self { ledger, connections, client: Client::from_conf(config.build()) })
+            .timeout_config(TimeoutConfig::builder().connect_timeout(TIME_LIMIT).operation_timeout(TIME_LIMIT).build());
+        Self { belfry: belfry.clone(), client: Client::from_conf(config.build()) }
     }
 
-    /// Sends a message through every socket of a user, for those who listen right now. Failures are logged, without the
-    /// message.
+    /// Sends a message to every connection of a user. Failures are logged, without the message.
     pub async fn push(&self, user_type: Audience, user_id: &UserId, message: &impl Serialize) -> Pushed {
         self.push_all([(user_type, user_id.clone(), message)]).await
     }
 
-    /// The same for many users, to each their own message: the notifications of a group differ in their ids. Who has no
-    /// socket costs one query. Whom the time is too short for is not told.
+    /// Sends each of many users a message of their own. A user without a connection costs one query. Users for whom the
+    /// time limit leaves no time get nothing.
     pub async fn push_all<M: Serialize>(&self, messages: impl IntoIterator<Item = (Audience, UserId, M)>) -> Pushed {
         let mut pushed = Pushed::default();
         let mut pushes = stream::iter(messages)
-            .map(|(user_type, user_id, message)| async move { self.push_to_each(user_type, &user_id, &message).await })
-            .buffer_unordered(AT_ONCE);
+            .map(|(user_type, user_id, message)| async move { self.push_to_user(user_type, &user_id, &message).await })
+            .buffer_unordered(PARALLEL_USERS);
         let all = async {
             while let Some(one) = pushes.next().await {
-                pushed.taken += one.taken;
+                pushed.delivered += one.delivered;
                 pushed.gone += one.gone;
                 pushed.failed += one.failed;
             }
         };
-        if tokio::time::timeout(WITHIN, all).await.is_err() {
-            tracing::warn!("pushing took too long");
+        if tokio::time::timeout(TIME_LIMIT, all).await.is_err() {
+            tracing::warn!(limit_s = TIME_LIMIT.as_secs(), "live push exceeded its time limit");
         }
         pushed
     }
 
-    async fn push_to_each(&self, user_type: Audience, user_id: &UserId, message: &impl Serialize) -> Pushed {
-        let now = Time::now();
-        let connections = match self.connections.of_user(&self.ledger, user_type, user_id, now).await {
+    async fn push_to_user(&self, user_type: Audience, user_id: &UserId, message: &impl Serialize) -> Pushed {
+        let now = self.belfry.now();
+        let connections = match connections::of_user(&self.belfry, user_type, user_id, now).await {
             Ok(connections) => connections,
             Err(error) => {
-                tracing::warn!(reason = %error, user_id = user_id.as_str(), "sockets are not known");
+                tracing::warn!(reason = %error, user_id = user_id.as_str(), "could not read the connections of a user");
                 return Pushed::default();
             }
         };
@@ -105,39 +101,45 @@ impl Sockets {
         let message = match serde_json::to_vec(message) {
             Ok(message) => Blob::new(message),
             Err(error) => {
-                tracing::error!(reason = %error, user_id = user_id.as_str(), "a message cannot be written");
+                tracing::error!(reason = %error, user_id = user_id.as_str(), "could not write a live message");
                 return Pushed::default();
             }
         };
-        let met = join_all(connections.iter().map(|connection| self.push_to(connection, message.clone(), now))).await;
-        let count = |wanted| u32::try_from(met.iter().filter(|met| **met == wanted).count()).unwrap_or(u32::MAX);
-        Pushed { taken: count(Met::Taken), gone: count(Met::Gone), failed: count(Met::Failed) }
+        let outcomes = connections.iter().map(|connection| self.push_to_connection(connection, message.clone(), now));
+        let outcomes = join_all(outcomes).await;
+        let count =
+            |wanted| u32::try_from(outcomes.iter().filter(|outcome| **outcome == wanted).count()).unwrap_or(u32::MAX);
+        Pushed {
+            delivered: count(PushOutcome::Delivered),
+            gone: count(PushOutcome::Gone),
+            failed: count(PushOutcome::Failed),
+        }
     }
 
-    async fn push_to(&self, connection: &Connection, message: Blob, now: Time) -> Met {
+    async fn push_to_connection(&self, connection: &Connection, message: Blob, now: Timestamp) -> PushOutcome {
         let connection_id = connection.connection_id.as_str();
         let post = self.client.post_to_connection().connection_id(connection_id).data(message);
         // Boxed: the SDK's futures are kilobytes.
         match Box::pin(post.send()).await {
-            Ok(_) => Met::Taken,
+            Ok(_) => PushOutcome::Delivered,
             Err(error) if error.as_service_error().is_some_and(|error| error.is_gone_exception()) => {
-                if may_be_forgotten(connection.connected_at, now)
-                    && let Err(error) = self.connections.forget(&self.ledger, connection).await
+                if may_be_deleted(connection.connected_at, now)
+                    && let Err(error) = connections::delete(&self.belfry, connection).await
                 {
-                    tracing::warn!(reason = %error, connection_id, "a gone socket is not forgotten");
+                    tracing::warn!(reason = %error, connection_id, "could not delete a connection that is gone");
                 }
-                Met::Gone
+                PushOutcome::Gone
             }
             Err(error) => {
-                tracing::warn!(reason = causes(&error), connection_id, "push failed");
-                Met::Failed
+                tracing::warn!(reason = causes(&error), connection_id, "live push failed");
+                PushOutcome::Failed
             }
         }
     }
 }
 
-fn may_be_forgotten(connected_at: Time, now: Time) -> bool {
-    now.since(connected_at) >= YOUNG
+fn may_be_deleted(connected_at: Timestamp, now: Timestamp) -> bool {
+    now.since(connected_at) >= NEW_FOR
 }
 
 #[cfg(test)]
@@ -145,11 +147,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gone_socket_is_kept_for_its_first_ten_seconds() {
-        let now = Time::now();
-        for (age, forgotten) in [(0, false), (9_999, false), (10_000, true), (60_000, true)] {
-            assert_eq!(may_be_forgotten(now.minus(Duration::from_millis(age)), now), forgotten, "{age} ms");
+    fn a_connection_that_is_gone_is_kept_for_its_first_ten_seconds() {
+        let now = Timestamp::now();
+        for (age, deleted) in [(0, false), (9_999, false), (10_000, true), (60_000, true)] {
+            assert_eq!(may_be_deleted(now.minus(Duration::from_millis(age)), now), deleted, "{age} ms");
         }
-        assert!(!may_be_forgotten(now.plus(YOUNG), now), "a clock that is ahead makes nobody old");
+        assert!(!may_be_deleted(now.plus(NEW_FOR), now), "a clock that is ahead makes no connection old");
     }
 }

@@ -2,12 +2,25 @@
 //! attributes of items.
 
 pub mod entitlements;
+pub mod connections;
+pub mod delivery_job;
+pub mod event_notifications;
+pub mod group_reads;
+pub mod inboxes;
+pub mod live_tickets;
+pub mod metrics;
+pub mod notifications;
+pub mod orders;
+mod partition;
 pub mod recipients;
 mod routes;
+pub mod sends;
+
+use std::time::Duration;
 
 use belfry_aws::Table;
 use belfry_aws::lambda::Start;
-use belfry_aws::{BadSetting, Belfry, Builder, Config};
+use belfry_aws::{BadSetting, Belfry, Builder, Config, Settings};
 use domain::routing::Queue;
 
 pub use routes::EventRoutes;
@@ -28,6 +41,13 @@ fn builder(config: Config, start: &mut Start) -> Builder {
             Belfry::builder(config)
         }
     }
+}
+
+/// `BELFRY_NOTIFICATION_RETENTION`: how long notifications and ended sends are kept. `None` keeps them forever.
+pub fn notification_retention(settings: &mut Settings) -> Option<Duration> {
+    let day = Duration::from_secs(86_400);
+    let retention = settings.duration("BELFRY_NOTIFICATION_RETENTION", day * 30, day);
+    settings.flag("BELFRY_RETENTION_ENABLED", true).then_some(retention)
 }
 
 /// The consumer behind a queue, as processed marks and dead letters name it.

@@ -1,7 +1,7 @@
-//! The templates: which one serves which route, kind of text and language, and how one is rendered.
+//! Finds and renders the template of a route, a kind of text and a language.
 //!
-//! A template is looked for under its audience, then under `ANY`. What has a title is kept as two templates, so that no
-//! value with a line break in it can move from the title into the body.
+//! A template is looked up under its audience, then under `ANY`. One with a title is stored as two templates, so that a
+//! value with a line break cannot move from the title into the body.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::error::{BadTemplate, RenderError};
 use crate::plain::cut;
 use crate::{Language, Reader, filters, slack};
 
-/// The most of one value that a Slack message shows; longer messages are cut by Slack itself, anywhere.
+/// The maximum length of one value in a Slack message. Slack cuts longer messages anywhere.
 const SLACK_VALUE: usize = 4_000;
 
-/// The one layout of HTML mail.
+/// The layout of HTML mail.
 const LAYOUT: &str = "layout.html";
 
 /// The kinds of text.
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind that a channel sends; a live socket shows the inbox's.
+    /// Returns the kind that a channel sends. WEBSOCKET sends the inbox text.
     fn of(channel: Channel) -> Self {
         match channel {
             Channel::Email => Self::Email,
@@ -42,12 +42,12 @@ impl Kind {
         }
     }
 
-    /// Whether the inbox's text serves where there is no template of this kind. An SMS is too short to go without.
-    fn can_be_the_inbox_text(self) -> bool {
+    /// Returns whether the inbox text replaces a missing template of this kind. An SMS is too short for it.
+    fn falls_back_to_inbox(self) -> bool {
         matches!(self, Self::Email | Self::Push | Self::Slack)
     }
 
-    /// Whether the first line is a title.
+    /// Returns whether the first line is a title.
     fn has_title(self) -> bool {
         matches!(self, Self::Inbox | Self::Email | Self::Push)
     }
@@ -64,41 +64,41 @@ impl Kind {
     }
 }
 
-/// All templates, parsed, and which of them serves what.
+/// All parsed templates, and which one serves which text.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     environment: Environment<'static>,
-    /// From the name under the audience to the template that serves it.
-    serves: BTreeMap<String, String>,
+    /// The template by the name under its audience.
+    resolved: BTreeMap<String, String>,
 }
 
 impl Catalogue {
-    /// Parses the embedded templates and checks that every text that a route may ask for has one.
+    /// Parses the embedded templates and resolves every text that a route may send.
     pub(crate) fn load(routes: &Routes) -> Result<Self, BadTemplate> {
-        let mut catalogue = Self { environment: environment(), serves: BTreeMap::new() };
+        let mut catalogue = Self { environment: environment(), resolved: BTreeMap::new() };
         catalogue.get(LAYOUT)?;
         for route in routes.iter() {
             let sent = route.possible_channels().iter().copied().map(Kind::of);
             for kind in std::iter::once(Kind::Inbox).chain(sent) {
-                catalogue.settle(&route.event_type, route.audience, kind)?;
+                catalogue.resolve(&route.event_type, route.audience, kind)?;
             }
         }
         Ok(catalogue)
     }
 
-    /// Finds the templates of one kind: one for each language, or none at all where the inbox's text serves.
-    fn settle(&mut self, event_type: &str, audience: Audience, kind: Kind) -> Result<(), BadTemplate> {
+    /// Resolves one kind of text: a template for each language, or none if the inbox text replaces it.
+    fn resolve(&mut self, event_type: &str, audience: Audience, kind: Kind) -> Result<(), BadTemplate> {
         let found = Language::ALL.map(|language| self.find(event_type, audience, kind, language));
-        if kind.can_be_the_inbox_text() && found.iter().all(Option::is_none) {
+        if kind.falls_back_to_inbox() && found.iter().all(Option::is_none) {
             return Ok(());
         }
         for (language, found) in Language::ALL.into_iter().zip(found) {
             let wanted = name(event_type, audience.as_str(), kind, language);
-            let found = found.ok_or_else(|| BadTemplate::new(&wanted, "is missing"))?;
+            let found = found.ok_or_else(|| BadTemplate::new(&wanted, "not found"))?;
             if kind.has_title() {
                 self.split(&found)?;
             }
-            self.serves.insert(wanted, found);
+            self.resolved.insert(wanted, found);
         }
         Ok(())
     }
@@ -108,11 +108,11 @@ impl Catalogue {
         names.into_iter().find(|name| self.environment.get_template(name).is_ok())
     }
 
-    /// Keeps a template's first line and the rest of it as templates of their own.
+    /// Stores a template's first line and its rest as separate templates.
     fn split(&mut self, name: &str) -> Result<(), BadTemplate> {
         let source = self.get(name)?.source().to_owned();
         let (first, rest) = source.split_once('\n').unwrap_or((&source, ""));
-        // The line break in front keeps the line numbers of the file in what errors say.
+        // The leading line break keeps the file's line numbers in errors.
         for (part, source) in [(title(name), first.to_owned()), (body(name), format!("\n{rest}"))] {
             let parsed = self.environment.add_template_owned(part.clone(), source);
             parsed.map_err(|error| BadTemplate::new(&part, error))?;
@@ -120,9 +120,9 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The template of this kind, if it has one of its own.
+    /// Returns the name of this kind's own template, if there is one.
     pub(crate) fn own(&self, event_type: &str, audience: Audience, kind: Kind, language: Language) -> Option<&str> {
-        self.serves.get(&name(event_type, audience.as_str(), kind, language)).map(String::as_str)
+        self.resolved.get(&name(event_type, audience.as_str(), kind, language)).map(String::as_str)
     }
 
     /// Renders title and body.
@@ -136,7 +136,7 @@ impl Catalogue {
         rendered.map_err(|error| RenderError::of(name, &error))
     }
 
-    /// Wraps title and paragraphs into the HTML layout.
+    /// Renders title and paragraphs in the HTML layout.
     pub(crate) fn html(&self, reader: &Reader, title: &str, paragraphs: Vec<Vec<&str>>) -> Result<String, RenderError> {
         let language = reader.language.as_str();
         self.render(LAYOUT, &minijinja::context! { language, title, paragraphs => minijinja::value::Serde(paragraphs) })
@@ -192,35 +192,36 @@ mod tests {
     }
 
     #[test]
-    fn a_route_without_its_template_is_refused_by_the_templates_name() {
+    fn route_without_template_is_refused_with_its_name() {
         let missing = |more| Catalogue::load(&routes(more)).expect_err("no template").to_string();
         assert_eq!(
             missing("audience = \"ADMIN_USER\"\nchannels = []"),
-            "template EntitlementGranted/ADMIN_USER/inbox.en.txt: is missing"
+            "template EntitlementGranted/ADMIN_USER/inbox.en.txt: not found"
         );
         assert_eq!(
             missing("audience = \"CUSTOMER\"\nurgent = true\nchannels = [\"PUSH\", \"SMS\"]"),
-            "template EntitlementGranted/CUSTOMER/sms.en.txt: is missing"
+            "template EntitlementGranted/CUSTOMER/sms.en.txt: not found"
         );
     }
 
     #[test]
-    fn a_template_in_one_language_alone_is_refused() {
+    fn template_in_one_language_only_is_refused() {
         let mut catalogue =
             Catalogue::load(&routes("audience = \"CUSTOMER\"\nchannels = [\"PUSH\"]")).expect("a start");
         let push = "EntitlementGranted/ANY/push.en.txt";
         catalogue.environment.add_template(push, "title").expect("a template");
-        let problem = catalogue.settle("EntitlementGranted", Audience::Customer, Kind::Push).expect_err("one language");
-        assert_eq!(problem.to_string(), "template EntitlementGranted/CUSTOMER/push.it.txt: is missing");
+        let problem =
+            catalogue.resolve("EntitlementGranted", Audience::Customer, Kind::Push).expect_err("one language");
+        assert_eq!(problem.to_string(), "template EntitlementGranted/CUSTOMER/push.it.txt: not found");
     }
 
     #[test]
-    fn no_template_is_left_without_a_route() {
+    fn every_template_has_a_route() {
         let catalogue = Catalogue::load(Routes::load().expect("routes")).expect("templates");
-        let served: Vec<&String> = catalogue.serves.values().collect();
+        let served: Vec<&String> = catalogue.resolved.values().collect();
         for (name, _) in catalogue.environment.templates() {
             let file = name.split(':').next().unwrap_or(name).to_owned();
-            assert!(file == LAYOUT || served.contains(&&file), "nobody asks for {file}");
+            assert!(file == LAYOUT || served.contains(&&file), "no route uses {file}");
         }
     }
 }

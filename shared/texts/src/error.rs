@@ -1,4 +1,4 @@
-//! What can be wrong with a template, and with what it is filled with. No error carries a value: they end in logs.
+//! Errors of templates and of rendering. They contain no values, because they are logged.
 
 use domain::Audience;
 use minijinja::ErrorKind;
@@ -17,31 +17,31 @@ impl BadTemplate {
     }
 }
 
-/// A text cannot be rendered, however often it is tried.
+/// A text cannot be rendered. A retry fails too.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// The event lacks a variable that the template needs; null counts as lacking.
+    /// The event lacks a variable of the template, or it is null.
     #[error("template {template}: variable {variable} is missing")]
     MissingVariable {
-        /// The template.
+        /// The template's name.
         template: String,
         /// The variable's name.
         variable: String,
     },
-    /// A variable is not what the template takes it for.
+    /// A variable has the wrong type or format.
     #[error("template {template} line {line}: {problem}")]
     Unfit {
-        /// The template.
+        /// The template's name.
         template: String,
-        /// The line in it.
+        /// The line in the template.
         line: usize,
         /// What was expected.
         problem: String,
     },
-    /// No route leads to such a text.
-    #[error("no {kind} text of {event_type} for {audience}")]
+    /// No route sends this kind of text.
+    #[error("no {kind} template of {event_type} for {audience}")]
     NoTemplate {
-        /// `inbox` or the channel.
+        /// `inbox` or `SMS`.
         kind: &'static str,
         /// The event type.
         event_type: String,
@@ -50,7 +50,7 @@ pub enum RenderError {
     },
 }
 
-/// What a filter expected instead of what it got.
+/// What a filter expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Expected(pub(crate) &'static str);
@@ -62,12 +62,12 @@ impl From<Expected> for minijinja::Error {
 }
 
 impl RenderError {
-    /// Keeps of the engine's error what is no value: the name of what is undefined, the line, what was expected.
+    /// Converts minijinja's error without its values: the undefined variable, the line, what was expected.
     pub(crate) fn of(template: &str, error: &minijinja::Error) -> Self {
         let template = template.to_owned();
         if error.kind() == ErrorKind::UndefinedError {
             let quoted = error.detail().and_then(|detail| detail.split('`').nth(1));
-            return Self::MissingVariable { template, variable: quoted.unwrap_or("(without a name)").to_owned() };
+            return Self::MissingVariable { template, variable: quoted.unwrap_or("(unnamed)").to_owned() };
         }
         let expected = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Expected>());
         let problem = expected.map_or_else(|| error.kind().to_string(), Expected::to_string);

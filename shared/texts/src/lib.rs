@@ -23,39 +23,39 @@ use plain::{cut, lines, one_line, paragraphs};
 pub use error::{BadTemplate, RenderError};
 pub use reader::{Language, Reader, is_time_zone};
 
-/// The most characters of a title or subject.
+/// The maximum length of a title or subject, in characters.
 const TITLE: usize = 200;
-/// The most bytes of an inbox text: it is stored in every language beside the event's own fields, in one item.
+/// The maximum size of an inbox text, in bytes. It is stored in every language with the event's fields, in one item.
 const INBOX_BODY: usize = 8_192;
-/// The most bytes of a push text: with its title and data it must stay under the 4 KiB of a message.
+/// The maximum size of a push text, in bytes. With title and data it must stay below 4 KiB.
 const PUSH_BODY: usize = 2_048;
-/// The most characters of a Slack message, as Slack advises.
+/// The maximum length of a Slack message, in characters, as Slack recommends.
 const SLACK_BODY: usize = 4_000;
 
-/// All texts of all routes.
+/// The templates of all routes.
 #[derive(Debug)]
 pub struct Texts {
     catalogue: Catalogue,
 }
 
-/// An e-mail, but for its addresses.
+/// A rendered e-mail, without addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mail {
-    /// One line.
+    /// The subject, on one line.
     pub subject: String,
     /// The plain part.
     pub text: String,
-    /// The HTML part, which says the same.
+    /// The HTML part, with the same content.
     pub html: String,
 }
 
 impl Texts {
-    /// Parses the templates and checks that every text that a route may ask for has one in every language.
+    /// Parses the templates and checks that every route has the templates of its channels in every language.
     pub fn load(routes: &Routes) -> Result<Self, BadTemplate> {
         Ok(Self { catalogue: Catalogue::load(routes)? })
     }
 
-    /// What the inbox shows.
+    /// Renders the inbox text.
     pub fn inbox(
         &self,
         event_type: &str,
@@ -63,11 +63,11 @@ impl Texts {
         reader: &Reader,
         properties: &Json,
     ) -> Result<Text, RenderError> {
-        let text = self.whole(Kind::Inbox, event_type, audience, reader, properties)?;
+        let text = self.render(Kind::Inbox, event_type, audience, reader, properties)?;
         Ok(Text { body: cut(&text.body, INBOX_BODY, "…", char::len_utf8).into_owned(), ..text })
     }
 
-    /// What is mailed.
+    /// Renders the e-mail.
     pub fn email(
         &self,
         event_type: &str,
@@ -75,12 +75,12 @@ impl Texts {
         reader: &Reader,
         properties: &Json,
     ) -> Result<Mail, RenderError> {
-        let Text { title, body } = self.whole(Kind::Email, event_type, audience, reader, properties)?;
+        let Text { title, body } = self.render(Kind::Email, event_type, audience, reader, properties)?;
         let html = self.catalogue.html(reader, &title, paragraphs(&body))?;
         Ok(Mail { subject: title, text: body, html })
     }
 
-    /// What is pushed to phones and browsers.
+    /// Renders the push message for phones and browsers.
     pub fn push(
         &self,
         event_type: &str,
@@ -88,11 +88,11 @@ impl Texts {
         reader: &Reader,
         properties: &Json,
     ) -> Result<Text, RenderError> {
-        let text = self.whole(Kind::Push, event_type, audience, reader, properties)?;
+        let text = self.render(Kind::Push, event_type, audience, reader, properties)?;
         Ok(Text { body: cut(&text.body, PUSH_BODY, "…", char::len_utf8).into_owned(), ..text })
     }
 
-    /// What is sent as one text message.
+    /// Renders the SMS, in one segment.
     pub fn sms(
         &self,
         event_type: &str,
@@ -105,7 +105,7 @@ impl Texts {
         Ok(sms::fit(&self.catalogue.render(name, &values(reader, properties))?))
     }
 
-    /// What is posted to Slack, in its mrkdwn.
+    /// Renders the Slack message, in mrkdwn.
     pub fn slack(
         &self,
         event_type: &str,
@@ -116,13 +116,13 @@ impl Texts {
         if let Some(name) = self.catalogue.own(event_type, audience, Kind::Slack, reader.language) {
             return Ok(lines(&self.catalogue.render(name, &values(reader, properties))?));
         }
-        let Text { title, body } = self.whole(Kind::Inbox, event_type, audience, reader, properties)?;
+        let Text { title, body } = self.render(Kind::Inbox, event_type, audience, reader, properties)?;
         let body = cut(&body, SLACK_BODY, "…", |_| 1);
         Ok(format!("*{}*\n{}", slack::escape(&title), slack::escape(&body)))
     }
 
-    /// Title and body of a kind, or the inbox's where it has no template of its own; the body whole.
-    fn whole(
+    /// Renders title and body of a kind, from the inbox template if it has none of its own. The body is not cut.
+    fn render(
         &self,
         kind: Kind,
         event_type: &str,
@@ -137,7 +137,7 @@ impl Texts {
     }
 }
 
-/// The variables of a template: the event's own fields, and the reader for the filters.
+/// Returns the variables of a template: the event's fields, and the reader for the filters.
 fn values(reader: &Reader, properties: &Json) -> Value {
     let fields = properties.as_object().into_iter().flatten();
     let mut values: BTreeMap<String, Value> = fields
@@ -147,7 +147,7 @@ fn values(reader: &Reader, properties: &Json) -> Value {
     Value::from(values)
 }
 
-/// Null is as good as absent: a text must not say "none".
+/// Removes nulls, so that a text never says "none".
 fn without_nulls(value: &Json) -> Option<Json> {
     match value {
         Json::Null => None,

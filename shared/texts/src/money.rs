@@ -1,14 +1,14 @@
-//! Amounts of money in minor units, as people of a language write them.
+//! Formats amounts of money, in minor units, in a language.
 
 use crate::Language;
 
-/// ISO 4217: currencies without a minor unit.
+/// Currencies without a minor unit (ISO 4217).
 const WHOLE: [&str; 16] =
     ["BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV", "XAF", "XOF", "XPF"];
-/// ISO 4217: currencies whose minor unit is a thousandth.
+/// Currencies with a minor unit of a thousandth (ISO 4217).
 const THOUSANDTHS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 
-/// The amount with its currency, unless that is not three letters.
+/// Formats the amount with its currency. `None` if that is not three letters.
 pub(crate) fn format(amount: i64, currency: &str, language: Language) -> Option<String> {
     let currency = currency.to_ascii_uppercase();
     if currency.len() != 3 || !currency.bytes().all(|b| b.is_ascii_uppercase()) {
@@ -43,7 +43,7 @@ fn decimals(currency: &str) -> u32 {
     }
 }
 
-/// The symbols that mean one currency to everybody; a bare "$" to Canadians would not, so theirs is CAD.
+/// Returns the symbol of a currency, if it is unambiguous. "$" means USD, so Canadian dollars are CAD.
 fn symbol(currency: &str) -> Option<&'static str> {
     match currency {
         "EUR" => Some("€"),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_currency_has_its_own_number_of_decimals() {
+    fn currency_has_its_number_of_decimals() {
         for (amount, currency, en, it) in [
             (123_456, "EUR", "€1,234.56", "1.234,56 €"),
             (5, "eur", "€0.05", "0,05 €"),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_currency_is_refused() {
+    fn invalid_currency_is_refused() {
         for currency in ["", "EU", "EURO", "€", "E R"] {
             assert_eq!(format(1, currency, Language::En), None, "{currency}");
         }

@@ -1,4 +1,4 @@
-//! Whom a text is for: the language and the time zone that it is written in.
+//! The reader of a text: the language and the time zone.
 
 use std::sync::LazyLock;
 
@@ -6,10 +6,10 @@ use domain::recipient::RecipientDetails;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// The zones of this build: the same everywhere, whatever the machine has.
+/// The time zones compiled into the binary, the same on every machine.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// The languages that every text exists in.
+/// The languages of all texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Language {
     /// English.
@@ -19,10 +19,10 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them; the first is for those whose own is not among them.
+    /// All languages. The first is the default.
     pub const ALL: [Self; 2] = [Self::En, Self::It];
 
-    /// The language tag, as templates and stored texts are named.
+    /// Returns the language tag, as in template names and stored texts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -30,7 +30,7 @@ impl Language {
         }
     }
 
-    /// The best there is for a language tag: itself, else ever shorter ones (`it-IT`, `it`), else English.
+    /// Returns the best match for a language tag: the tag itself, its shorter forms (`it-IT`, `it`), or English.
     pub fn best(tag: &str) -> Self {
         let mut range = tag;
         loop {
@@ -45,26 +45,26 @@ impl Language {
     }
 }
 
-/// Whom a text is for.
+/// The language and time zone of a text's reader.
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub(crate) language: Language,
     time_zone: TimeZone,
 }
 
-/// Whether there is an IANA time zone of this name.
+/// Returns whether this is the name of an IANA time zone.
 pub fn is_time_zone(name: &str) -> bool {
     ZONES.get(name).is_ok()
 }
 
 impl Reader {
-    /// A reader of this language in this IANA time zone; UTC, which every time then says, where there is none such.
+    /// Creates a reader with a language and an IANA time zone. An unknown or missing zone is UTC, which every time names.
     pub fn new(language: Language, time_zone: Option<&str>) -> Self {
         let time_zone = time_zone.and_then(|name| ZONES.get(name).ok()).unwrap_or(TimeZone::UTC);
         Self { language, time_zone }
     }
 
-    /// The moment by the reader's calendar and clock.
+    /// Formats the time in the reader's language and time zone.
     pub(crate) fn when(&self, moment: Timestamp) -> String {
         let local = moment.to_zoned(self.time_zone.clone());
         let zone = self.time_zone.to_offset_info(moment);
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_is_found_by_its_tag_by_a_shorter_one_or_is_english() {
+    fn language_matches_its_tag_or_a_shorter_one_or_is_english() {
         for (tag, language) in [
             ("it", Language::It),
             ("it-IT", Language::It),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_told_by_the_readers_clock_in_summer_and_in_winter() {
+    fn time_is_in_the_readers_zone_in_summer_and_winter() {
         let when = |moment: &str, language, zone| Reader::new(language, zone).when(moment.parse().expect("a moment"));
         let rome = Some("Europe/Rome");
         assert_eq!(when("2026-01-30T23:30:00Z", Language::En, rome), "Saturday 31 January 2026, 00:30 CET");

@@ -1,12 +1,12 @@
-//! Slack's mrkdwn: what comes from outside may neither link, nor format by entity, nor call people.
+//! Escapes values for Slack's mrkdwn, so that they cannot link, format or mention anybody.
 
-/// The calls that would ring for everybody, as they are typed.
-const CALLS: [&str; 4] = ["here", "channel", "everyone", "group"];
+/// The mentions that notify many people.
+const MENTIONS: [&str; 4] = ["here", "channel", "everyone", "group"];
 
-/// The text as Slack shows it literally.
+/// Returns the text so that Slack shows it literally.
 ///
-/// `<!channel>` and links fall with their `<`; a typed `@channel` is taken apart by an invisible space, because some
-/// workspaces still turn names into mentions.
+/// Escaping `<` disables `<!channel>` and links. A typed `@channel` gets an invisible space, because some workspaces still
+/// turn names into mentions.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
@@ -14,15 +14,15 @@ pub(crate) fn escape(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
-            '@' if calls(&text[at + 1..]) => escaped.push_str("@\u{200b}"),
+            '@' if is_mention(&text[at + 1..]) => escaped.push_str("@\u{200b}"),
             other => escaped.push(other),
         }
     }
     escaped
 }
 
-fn calls(rest: &str) -> bool {
-    CALLS.iter().any(|call| rest.get(..call.len()).is_some_and(|word| word.eq_ignore_ascii_case(call)))
+fn is_mention(rest: &str) -> bool {
+    MENTIONS.iter().any(|name| rest.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_from_outside_links_or_calls() {
+    fn value_neither_links_nor_mentions() {
         assert_eq!(escape("<!channel> <@U1> a&b"), "&lt;!channel&gt; &lt;@U1&gt; a&amp;b");
         assert_eq!(escape("@here @Channel @everyone"), "@\u{200b}here @\u{200b}Channel @\u{200b}everyone");
         assert_eq!(escape("a@b.it @è"), "a@b.it @è");

@@ -1,7 +1,7 @@
-//! Text messages: one segment, which is 160 septets of the GSM 7-bit alphabet or 70 UTF-16 units of anything else.
+//! Fits an SMS into one segment: 160 septets of the GSM 7-bit alphabet, or 70 UTF-16 units of anything else.
 //!
-//! Every further segment is charged as a message of its own, and one letter outside the alphabet more than halves the
-//! room. So typographic marks become plain ones, and where a text is too long with its emoji it goes without them.
+//! Each further segment is charged as a message, and one character outside the alphabet more than halves the limit. So
+//! typographic marks become plain ones, and a text that is too long with its emoji is sent without them.
 
 use crate::plain::{cut, one_line};
 
@@ -10,10 +10,10 @@ const UNITS: usize = 70;
 
 /// GSM 03.38 without its escape and line breaks.
 const BASIC: &str = "@£$¥èéùìòÇØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
-/// Its extension: each of these is sent as two.
+/// The extension table; each of these counts as two.
 const EXTENDED: &str = "^{}\\[~]|€";
 
-/// The text in one segment, cut where it is too long.
+/// Returns the text in one segment, cut if it is too long.
 pub(crate) fn fit(text: &str) -> String {
     let text = typewritten(&one_line(text));
     if let Some(fitted) = in_septets(&text) {
@@ -35,7 +35,7 @@ fn in_septets(text: &str) -> Option<String> {
     all.then(|| cut(text, SEPTETS, "...", |c| septets(c).unwrap_or(0)).into_owned())
 }
 
-/// What a character costs in the alphabet, if it has it.
+/// Returns a character's cost in the GSM alphabet, if it is in it.
 fn septets(c: char) -> Option<usize> {
     if BASIC.contains(c) {
         Some(1)
@@ -46,7 +46,7 @@ fn septets(c: char) -> Option<usize> {
     }
 }
 
-/// As it would be typed without typography; Italian capitals take their accent behind them.
+/// Replaces typographic marks by plain ones. Accented Italian capitals get an apostrophe behind them.
 fn typewritten(text: &str) -> String {
     let mut typed = String::with_capacity(text.len());
     for c in text.chars() {
@@ -75,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn the_alphabet_has_all_its_characters_once() {
+    fn alphabet_is_complete_without_duplicates() {
         // 128 places less escape, line feed and carriage return; the extension less its page break.
         let distinct: std::collections::BTreeSet<char> = BASIC.chars().chain(EXTENDED.chars()).collect();
         assert_eq!((BASIC.chars().count(), EXTENDED.chars().count(), distinct.len()), (125, 9, 134));
     }
 
     #[test]
-    fn a_full_segment_is_left_alone_and_one_more_is_cut() {
+    fn full_segment_is_unchanged_and_a_longer_text_is_cut() {
         let full = "x".repeat(160);
         assert_eq!(fit(&full), full);
         assert_eq!(fit(&"x".repeat(161)), format!("{}...", "x".repeat(157)));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn typography_does_not_cost_the_alphabet() {
+    fn typographic_marks_become_plain() {
         assert_eq!(fit("“È l’ora” – sì…"), "\"E' l'ora\" - sì...");
         assert_eq!(fit("a\u{a0}b\nc"), "a b c");
     }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn emoji_stay_in_a_short_text_and_go_from_a_long_one() {
+    fn emoji_stay_in_a_short_text_and_are_removed_from_a_long_one() {
         assert_eq!(fit("Open now 🎉"), "Open now 🎉");
         let long = format!("🎉 {} 👨‍👩‍👧 end", "word ".repeat(20).trim());
         assert_eq!(fit(&long), format!("{} end", "word ".repeat(20).trim()));
@@ -115,7 +115,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_comes_is_one_segment(text in "(.|[a-z ]{20}|[€àÈ’🎉予\n]){0,60}") {
+        fn any_text_fits_one_segment(text in "(.|[a-z ]{20}|[€àÈ’🎉予\n]){0,60}") {
             let fitted = fit(&text);
             let plain = fitted.chars().all(|c| septets(c).is_some());
             let size = if plain { cost(&fitted) } else { fitted.encode_utf16().count() };

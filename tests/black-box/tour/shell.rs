@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 
-use harness::Stack;
+use harness::{Stack, clients};
 use reqwest::Method;
 
 use super::pattern;
@@ -14,7 +14,7 @@ use super::pattern;
 const HOST: &str = "localhost:3000";
 
 /// What the page has defined so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shell {
     variables: HashMap<String, String>,
     functions: HashMap<String, String>,
@@ -35,6 +35,10 @@ enum Part {
 type Words = Vec<Word>;
 
 impl Shell {
+    pub fn new() -> Self {
+        Self { variables: HashMap::new(), functions: HashMap::new(), client: clients::http() }
+    }
+
     /// Runs a script and returns what it prints.
     pub async fn run(&mut self, stack: &Stack, script: &str) -> String {
         self.script(stack, script, &[], "").await

@@ -8,6 +8,8 @@ use engine::{Engine, Ports};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
+use crate::clients;
+
 /// Names the command of the second engine, `ministack`. Unset, the embedded engines are used.
 const SECOND: &str = "BELFRY_TEST_ENGINE";
 
@@ -91,7 +93,7 @@ async fn begin(command: &OsStr) -> Option<(Child, String)> {
         if child.try_wait().expect("it can be asked").is_some() {
             return None;
         }
-        if let Ok(answer) = reqwest::get(format!("{url}/_ministack/health")).await {
+        if let Ok(answer) = clients::http().get(format!("{url}/_ministack/health")).send().await {
             let health: Value = answer.json().await.unwrap_or_default();
             return (health["edition"] == edition.as_str()).then_some((child, url));
         }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
-use local::{Door, Endpoints, Host, Options};
+use local::{Endpoints, Host, IamGate, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub struct Stack {
 
 /// Says in a test that fails what its functions were denied: a right too few looks like anything else from outside.
 #[derive(Debug)]
-struct Denials(Door);
+struct Denials(IamGate);
 
 impl Drop for Denials {
     fn drop(&mut self) {
@@ -95,7 +95,7 @@ impl Stack {
         let endpoints = options.endpoints.or_else(|| second.as_ref().map(at));
         let options = Options { endpoints, ..options };
         let host = Host::start(Options { port: 0, ..options }).await.expect("the host starts");
-        let denials = Denials(host.door().clone());
+        let denials = Denials(host.iam().clone());
         let client = clients::http();
         Self { host, _denials: denials, client, sqs: OnceLock::new(), outside: None, _second: second }
     }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use harness::lambda::{Lambda, Outcome};
 use serde_json::{Value, json};
 
 use super::unknown::{is_as_set, is_unknown};
 use super::{Break, Call, Effects, Scene, Unknown, UseCase};
-use harness::lambda::{Lambda, Outcome};
 
 /// How often a caller repeats, or a queue delivers, before it is given up as not coming to an end: longer than any lease.
 const MOST: usize = 200;

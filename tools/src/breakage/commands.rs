@@ -1,11 +1,11 @@
 //! What callers ask of the API.
 
 use futures_util::FutureExt;
+use harness::{Answer, announcement};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Request, Scene, UseCase, inbox};
-use harness::{Answer, announcement};
 
 const SHOP: (&str, &str, &str) = ("shop", "ADMIN_USER", "commands:write");
 const OPERATOR: (&str, &str, &str) = ("omar", "ADMIN_USER", "operate");

@@ -1,11 +1,11 @@
 //! What streams, queues and sockets hand to functions.
 
 use futures_util::FutureExt;
+use harness::announcement;
 use serde_json::{Value, json};
 
 use super::commands::{dead_letter, done};
 use super::{Scene, UseCase, notify, saga};
-use harness::announcement;
 
 /// Every consumer.
 pub fn all() -> Vec<UseCase> {

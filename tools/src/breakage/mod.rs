@@ -23,6 +23,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
+use harness::Fault;
 use serde_json::Value;
 
 use cell::played;
@@ -32,8 +33,6 @@ pub use lines::{HEADER, Tally};
 pub use peers::{are_peers_installed, grants, peers};
 pub(crate) use request::Request;
 pub use scene::Scene;
-
-use harness::Fault;
 
 /// A use case: what stands before it, which function is invoked with what, and what it leaves.
 pub struct UseCase {

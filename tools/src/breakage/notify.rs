@@ -1,13 +1,13 @@
 //! From an event to those whom it concerns, and through each channel.
 
 use futures_util::FutureExt;
+use harness::announcement;
 use providers::{Fault, Mode, Target};
 use serde_json::{Value, json};
 
 use super::commands::done;
 use super::consumers::{announced, consumer, customer};
 use super::{Scene, Unknown, UseCase};
-use harness::announcement;
 
 /// The fan-out and every channel.
 pub fn all() -> Vec<UseCase> {

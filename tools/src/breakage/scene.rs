@@ -5,6 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_sqs::types::Message;
+use harness::by_hand::event;
+use harness::lambda::{FUNCTIONS, Lambda, Program, binaries};
+use harness::{Caller, Fault, Proxy, Stack};
 use local::Options;
 use providers::{Outcome, Providers};
 use reqwest::Method;
@@ -12,9 +15,6 @@ use serde_json::{Value, json};
 
 use super::{Call, Effects, Service};
 use crate::contenders::Contender;
-use harness::by_hand::event;
-use harness::lambda::{FUNCTIONS, Lambda, Program, binaries};
-use harness::{Caller, Fault, Proxy, Stack};
 
 /// Waits that a person has and a test has not.
 const SETTINGS: [(&str, &str); 7] = [

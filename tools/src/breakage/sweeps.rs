@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use harness::{Fault, announcement};
 use serde_json::json;
 
 use super::UseCase;
 use super::commands::{done, ordered};
 use super::consumers::{announced, customer};
 use super::scene::{ORDER_DEADLINE, SEND_LEASE};
-use harness::{Fault, announcement};
 
 /// Every sweep that does something.
 pub fn all() -> Vec<UseCase> {

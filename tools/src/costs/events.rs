@@ -1,10 +1,10 @@
 //! Events that a source hands in.
 
+use harness::announcement;
 use reqwest::StatusCode;
 use serde_json::json;
 
 use super::metered::Metered;
-use harness::announcement;
 
 impl Metered {
     /// The leanest whole chain: one item is the command, and nothing is skipped.

@@ -1,9 +1,9 @@
 //! What somebody does with their inbox.
 
+use harness::announcement;
 use reqwest::StatusCode;
 
 use super::metered::Metered;
-use harness::announcement;
 
 impl Metered {
     pub async fn inbox(&mut self) {

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use engine::{Engine, Ports};
+use harness::meter::{Meter, Units};
+use harness::{Answer, Caller, Stack, switched_off};
 use local::{Endpoints, Options};
 use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::Cost;
 use crate::prices::Used;
-use harness::meter::{Meter, Units};
-use harness::{Answer, Caller, Stack, switched_off};
 
 /// The function behind the HTTP API.
 const API: &str = "ApiFunction";

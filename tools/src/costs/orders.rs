@@ -1,10 +1,10 @@
 //! Stock, and orders that come to their end by themselves.
 
+use harness::Answer;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::metered::Metered;
-use harness::Answer;
 
 impl Metered {
     pub async fn orders(&mut self) {

@@ -2,13 +2,13 @@
 //! order waits until it is cancelled: what Lambda's poller would ask of SQS is asked in its name.
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
+use harness::by_hand::event;
+use harness::clients;
 use reqwest::StatusCode;
 
 use super::Cost;
 use super::metered::Metered;
 use super::orders::stock;
-use harness::by_hand::event;
-use harness::clients;
 
 /// The line that the mapping of the order's queue begins with.
 const ORDER_MAPPING: &str = "{ Queue: !GetAtt OrderQueue.Arn";

@@ -1,10 +1,10 @@
 //! Each channel by itself, and sends that fail.
 
+use harness::{Answer, announcement};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::metered::Metered;
-use harness::{Answer, announcement};
 
 impl Metered {
     pub async fn sends(&mut self) {

@@ -8,6 +8,7 @@ use domain::entitlement::Entitlement;
 use domain::order::{Order, OrderStatus};
 use domain::reservation::Reservation;
 use domain::stock::Stock;
+use harness::verified_with;
 use ledger::survey::{Place, Segment, Survey, Whole};
 use serde_json::Value;
 use verify::Report;
@@ -18,7 +19,6 @@ use super::handing_in::event_id;
 use super::people::{UNITS, stock};
 use super::schedule::Op;
 use super::steps::unit;
-use harness::verified_with;
 
 /// Every row of a table.
 pub(super) async fn all<T>(survey: &Survey, table: &Whole<T>) -> Vec<T> {
@@ -154,7 +154,7 @@ fn reservations_are_right(log: &Inner, rows: &[Stored<Reservation>]) -> Vec<Stri
 }
 
 /// Each order that was accepted is there once, and one that was called off is cancelled.
-fn orders_are_right(log: &Inner, rows: &[Order]) -> Vec<String> {
+fn orders_are_right(log: &Inner, rows: &[Stored<Order>]) -> Vec<String> {
     let created = accepted(log, |op| matches!(op, Op::Place { .. }));
     let ids: Vec<&str> = created.iter().filter_map(|(_, _, answer)| answer["order_id"].as_str()).collect();
     let there = rows.iter().map(|row| row.order_id.to_string()).collect();
@@ -176,10 +176,10 @@ fn orders_are_right(log: &Inner, rows: &[Order]) -> Vec<String> {
 }
 
 /// Of what nobody has filled up since the beginning, as much is there as was then.
-fn stock_is_right(rows: &[Stock]) -> Vec<String> {
+fn stock_is_right(rows: &[Stored<Stock>]) -> Vec<String> {
     let fixed: BTreeMap<String, u64> = (0..UNITS - 1).map(|of| (unit(of), stock(of))).collect();
     let wrong = rows.iter().filter_map(|row| {
-        let Stock { stock_keeping_unit, available, reserved, sold, .. } = row;
+        let Stock { stock_keeping_unit, available, reserved, sold, .. } = &**row;
         let all = fixed.get(stock_keeping_unit.as_str())?;
         let is_right = *reserved == 0 && available + reserved + sold == *all;
         (!is_right).then(|| format!("{stock_keeping_unit}: {available} + {reserved} + {sold} of {all}"))

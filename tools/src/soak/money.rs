@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use belfry_core::Stored;
 use domain::order::{Order, OrderStatus};
 use domain::payment::PaymentState;
+use harness::clients;
 use ledger::survey::Survey;
 use serde_json::Value;
 
 use super::Soak;
 use super::audit::all;
-use harness::clients;
 
 /// What the provider has of one order.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ struct Account {
 }
 
 impl Soak {
-    pub(super) async fn money_is_right(&self, survey: &Survey, orders: &[Order]) -> Vec<String> {
+    pub(super) async fn money_is_right(&self, survey: &Survey, orders: &[Stored<Order>]) -> Vec<String> {
         let mut accounts = self.accounts().await;
         let mut wrong = Vec::new();
         for order in orders {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use harness::verified_with;
 use reqwest::Method;
 use serde_json::Value;
 
 use super::Soak;
 use super::steps::shop;
-use harness::verified_with;
 
 /// How long everything may take to come to rest: orders that stand still past their deadline and the waits of sweepers
 /// are part of it.

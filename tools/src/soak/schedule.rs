@@ -1,13 +1,13 @@
 //! What is asked, step by step: all of it follows from the seed. A step that needs another one's answer names it by its
 //! number, so nothing depends on what happened to be there first.
 
+use harness::Fault;
 use providers::{Mode, Target};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::people::{CUSTOMERS, PEOPLE, UNITS};
-use harness::Fault;
 
 /// One step.
 #[derive(Debug, Clone)]

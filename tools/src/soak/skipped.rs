@@ -57,7 +57,7 @@ impl<'a> Graveyard<'a> {
     /// Why a send must not be SKIPPED, if it is.
     pub fn problem(&self, send: &ChannelSend) -> Option<String> {
         let SendState::Skipped { ended_at } = send.state else { return None };
-        let (channel, user) = (send.order.channel, send.order.user_id.to_string());
+        let (channel, user) = (send.id.channel, send.id.user_id.to_string());
         let reason = send.last_error.as_deref().unwrap_or_default();
         // A dead push token is removed, any other address is suppressed.
         let is_reason = reason == "suppressed" || (reason == "no address" && channel == Channel::Push);
@@ -67,7 +67,7 @@ impl<'a> Graveyard<'a> {
                 && self.left_at(&user, *number).is_none_or(|left| left.plus(LEEWAY) >= ended_at)
         });
         let is_right = is_reason && dead.next().is_some();
-        let words = || format!("{} to {user} of event {}: SKIPPED ({reason})", channel.as_str(), send.order.event_id);
+        let words = || format!("{} to {user} of event {}: SKIPPED ({reason})", channel.as_str(), send.id.event_id);
         (!is_right).then(|| format!("{}, and no provider called the address dead", words()))
     }
 

@@ -109,8 +109,8 @@ impl Soak {
         let mut allowed: BTreeMap<To, BTreeMap<About, Bounds>> = BTreeMap::new();
         for send in all(survey, &survey.sends).await {
             wrong.extend(graveyard.problem(&send));
-            let Some(about) = abouts.get(&send.order.event_id) else { continue };
-            let to = (send.order.channel.as_str().to_owned(), send.order.user_id.to_string());
+            let Some(about) = abouts.get(&send.id.event_id) else { continue };
+            let to = (send.id.channel.as_str().to_owned(), send.id.user_id.to_string());
             let bounds = allowed.entry(to).or_default().entry(about.clone()).or_default();
             let unknown = unknown(&send);
             let sent = usize::from(matches!(send.state, SendState::Sent { .. }));

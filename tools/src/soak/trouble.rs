@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use harness::verified_with;
 use providers::{Fault as ProviderFault, Mode, Target};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +11,6 @@ use super::Soak;
 use super::handing_in::event_id;
 use super::schedule::Op;
 use super::steps::shop;
-use harness::verified_with;
 
 impl Soak {
     /// Makes trouble.

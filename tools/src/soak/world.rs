@@ -8,14 +8,13 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use harness::{Backends, clients};
 use ledger::Ledger;
 use ledger::survey::Survey;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::RwLock;
-
-use harness::{Backends, clients};
 
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,5 +1,7 @@
 //! Every error code, and the one place that says which error each refusal becomes.
 
+use std::convert::Infallible;
+
 use axum::response::{IntoResponse, Response};
 use belfry_aws::StoredResponse;
 use belfry_http::{Detail, ErrorCode, HttpError};
@@ -12,6 +14,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::identity::Scope;
+use crate::inventory::put::OtherVersion;
+use crate::orders::OrderRefusal;
 
 /// Every way to say no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -75,11 +79,39 @@ impl From<&ReservationRefusal> for ApiError {
     }
 }
 
-impl From<ReservationRefusal> for ApiError {
-    fn from(refusal: ReservationRefusal) -> Self {
-        Self::from(&refusal)
+impl From<&OrderRefusal> for ApiError {
+    fn from(refusal: &OrderRefusal) -> Self {
+        match refusal {
+            OrderRefusal::Unknown => Self::new(Code::NotFound, refusal.to_string()),
+            OrderRefusal::NotAllowed => Self::scope_is_missing(Scope::CommandsWrite),
+            OrderRefusal::Ended(_) => Self::new(Code::OrderStateConflict, refusal.to_string()),
+        }
     }
 }
+
+impl From<&OtherVersion> for ApiError {
+    fn from(refusal: &OtherVersion) -> Self {
+        Self::new(Code::OrderStateConflict, refusal.to_string())
+    }
+}
+
+impl From<&Infallible> for ApiError {
+    fn from(never: &Infallible) -> Self {
+        match *never {}
+    }
+}
+
+macro_rules! refused {
+    ($($refusal:ty),+ $(,)?) => {$(
+        impl From<$refusal> for ApiError {
+            fn from(refusal: $refusal) -> Self {
+                Self::from(&refusal)
+            }
+        }
+    )+};
+}
+
+refused!(ReservationRefusal, OrderRefusal, OtherVersion);
 
 /// Renders the output of a command with `view`, or the error that its refusal becomes.
 pub fn respond<T, R, V: Serialize>(status: u16, view: impl Fn(&T) -> V) -> impl Fn(Result<&T, &R>) -> StoredResponse

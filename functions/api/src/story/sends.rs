@@ -18,10 +18,9 @@ pub fn stages(sends: &[ChannelSend]) -> Vec<Stage> {
     let mut notified = BTreeSet::new();
     let mut stages = Vec::new();
     for send in sends {
-        let order = &send.order;
-        if notified.insert(order.notification_id) {
-            let more =
-                json!({"notification_id": order.notification_id, "audience": order.audience, "user_id": order.user_id});
+        let id = &send.id;
+        if notified.insert(id.notification_id) {
+            let more = json!({"notification_id": id.notification_id, "audience": id.audience, "user_id": id.user_id});
             stages.push(Stage::new(send.created_at, "NOTIFICATION", more));
         }
         let attempts = send
@@ -42,9 +41,7 @@ pub fn stages(sends: &[ChannelSend]) -> Vec<Stage> {
 /// The dead letters that these sends may have.
 pub fn dead_letters(sends: &[ChannelSend]) -> Vec<Uuid> {
     let given_up = sends.iter().filter(|send| send.state.is_given_up() || send.redrive.is_some());
-    given_up
-        .map(|send| dead_send_id(&Queue::Deliver(send.order.channel).consumer(), send.order.notification_id))
-        .collect()
+    given_up.map(|send| dead_send_id(&Queue::Deliver(send.id.channel).consumer(), send.id.notification_id)).collect()
 }
 
 /// How a send stands now.
@@ -63,8 +60,8 @@ fn standing(send: &ChannelSend) -> Stage {
 }
 
 fn about(send: &ChannelSend, mut more: Value) -> Value {
-    more["channel"] = json!(send.order.channel);
-    more["notification_id"] = json!(send.order.notification_id);
-    more["user_id"] = json!(send.order.user_id);
+    more["channel"] = json!(send.id.channel);
+    more["notification_id"] = json!(send.id.notification_id);
+    more["user_id"] = json!(send.id.user_id);
     more
 }

@@ -1,7 +1,7 @@
-//! Items past their time to live.
+//! Deletes items past their time to live.
 //!
-//! dynoxide removes them only when it is told to. AWS takes up to two days; once a minute is soon enough to be seen
-//! on a laptop and seldom enough to cost nothing: every item of a table that has a time to live is looked at.
+//! dynoxide deletes them only on request. AWS takes up to two days. Once a minute is soon enough to observe on a laptop
+//! and rare enough to cost little: the sweep reads every item of each table with a time to live.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use tokio::time::{self, MissedTickBehavior};
 
 use super::Tables;
 
-const EVERY: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Removes expired items, forever.
-pub(super) async fn every_minute(tables: &Tables) {
-    let mut due = time::interval_at(time::Instant::now() + EVERY, EVERY);
+/// Deletes expired items once a minute, forever.
+pub(super) async fn run(tables: &Tables) {
+    let mut due = time::interval_at(time::Instant::now() + INTERVAL, INTERVAL);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         due.tick().await;
         let tables = tables.clone();
-        // Beside the requests: the sweep lets them in between its pages of 25 items.
-        if let Err(error) = spawn_blocking(move || tables.remove_expired()).await {
-            tracing::error!(%error, "the sweep of expired items panicked");
+        // On another thread: requests are served between the sweep's pages of 25 items.
+        if let Err(error) = spawn_blocking(move || tables.delete_expired()).await {
+            tracing::error!(%error, "expiry sweep panicked; next sweep in one minute");
         }
     }
 }
 
 impl Tables {
-    fn remove_expired(&self) {
+    fn delete_expired(&self) {
         match self.database.sweep_ttl() {
             Ok(0) => {}
             Ok(removed) => {
-                tracing::debug!(removed, "items expired");
-                self.written();
+                tracing::debug!(removed, "expired items deleted");
+                self.count_write();
             }
-            Err(error) => tracing::warn!(%error, "expired items could not be removed"),
+            Err(error) => tracing::warn!(%error, "cannot delete expired items; retrying in one minute"),
         }
     }
 }
@@ -46,8 +46,8 @@ mod tests {
 
     use super::*;
 
-    fn ask<T: DeserializeOwned>(request: Value) -> T {
-        serde_json::from_value(request).unwrap()
+    fn request<T: DeserializeOwned>(json: Value) -> T {
+        serde_json::from_value(json).unwrap()
     }
 
     fn tables_with_one_item(expires: &str) -> Tables {
@@ -59,32 +59,34 @@ mod tests {
             "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
             "BillingMode": "PAY_PER_REQUEST",
         });
-        database.create_table(ask(table)).unwrap();
+        database.create_table(request(table)).unwrap();
         let setting = json!({"AttributeName": "expires", "Enabled": true});
-        database.update_time_to_live(ask(json!({"TableName": "tokens", "TimeToLiveSpecification": setting}))).unwrap();
+        database
+            .update_time_to_live(request(json!({"TableName": "tokens", "TimeToLiveSpecification": setting})))
+            .unwrap();
         let item = json!({"id": {"S": "one"}, "expires": {"N": expires}});
-        database.put_item(ask(json!({"TableName": "tokens", "Item": item}))).unwrap();
+        database.put_item(request(json!({"TableName": "tokens", "Item": item}))).unwrap();
         tables
     }
 
     fn items(tables: &Tables) -> usize {
-        tables.database.scan(ask(json!({"TableName": "tokens"}))).unwrap().count
+        tables.database.scan(request(json!({"TableName": "tokens"}))).unwrap().count
     }
 
     #[test]
-    fn an_expired_item_goes_and_is_told() {
+    fn expired_item_is_deleted_and_announced() {
         let tables = tables_with_one_item("1000");
         let writes = tables.writes();
-        tables.remove_expired();
+        tables.delete_expired();
         assert_eq!(items(&tables), 0);
         assert!(writes.has_changed().unwrap());
     }
 
     #[test]
-    fn an_item_that_has_time_left_stays() {
+    fn unexpired_item_stays() {
         let tables = tables_with_one_item("99999999999");
         let writes = tables.writes();
-        tables.remove_expired();
+        tables.delete_expired();
         assert_eq!(items(&tables), 1);
         assert!(!writes.has_changed().unwrap());
     }

@@ -1,5 +1,5 @@
-//! Shard iterators. AWS's begin with the stream that they belong to; dynoxide's do not say it in a way that anybody
-//! else can read. Whoever judges a call by the stream that it reads needs to see it.
+//! Shard iterators that begin with their stream's ARN, as AWS's do. dynoxide's do not name the stream in a readable way.
+//! Whoever authorises GetRecords needs it.
 
 use dynoxide::actions::get_records::GetRecordsRequest;
 use dynoxide::actions::get_shard_iterator::{GetShardIteratorRequest, GetShardIteratorResponse};
@@ -10,30 +10,30 @@ use super::records::{self, Records};
 /// GetShardIterator.
 pub(super) fn first(
     database: &Database,
-    ask: GetShardIteratorRequest,
+    request: GetShardIteratorRequest,
 ) -> Result<GetShardIteratorResponse, DynoxideError> {
-    let stream = ask.stream_arn.clone();
-    let mut answer = database.get_shard_iterator(ask)?;
-    answer.shard_iterator = answer.shard_iterator.map(|iterator| named(&stream, &iterator));
+    let stream = request.stream_arn.clone();
+    let mut answer = database.get_shard_iterator(request)?;
+    answer.shard_iterator = answer.shard_iterator.map(|iterator| with_stream(&stream, &iterator));
     Ok(answer)
 }
 
 /// GetRecords.
-pub(super) fn records(database: &Database, mut ask: GetRecordsRequest) -> Result<Records, DynoxideError> {
-    let stream = match ask.shard_iterator.rsplit_once("|1|") {
+pub(super) fn records(database: &Database, mut request: GetRecordsRequest) -> Result<Records, DynoxideError> {
+    let stream = match request.shard_iterator.rsplit_once("|1|") {
         Some((stream, iterator)) => {
             let stream = stream.to_owned();
-            ask.shard_iterator = iterator.to_owned();
+            request.shard_iterator = iterator.to_owned();
             stream
         }
-        // Not one of ours; dynoxide says so.
+        // Not an iterator of this engine; dynoxide refuses it.
         None => String::new(),
     };
-    let mut answer = database.get_records(ask)?;
-    answer.next_shard_iterator = answer.next_shard_iterator.map(|next| named(&stream, &next));
-    Ok(records::as_aws_tells_them(answer))
+    let mut answer = database.get_records(request)?;
+    answer.next_shard_iterator = answer.next_shard_iterator.map(|next| with_stream(&stream, &next));
+    Ok(records::to_aws_format(answer))
 }
 
-fn named(stream: &str, iterator: &str) -> String {
+fn with_stream(stream: &str, iterator: &str) -> String {
     format!("{stream}|1|{iterator}")
 }

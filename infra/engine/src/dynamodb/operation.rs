@@ -1,6 +1,6 @@
-//! Which operations there are, and how each is handed to the database.
+//! The operations, and how each calls the database.
 //!
-//! All of dynoxide's but PartiQL and vector search, which Belfry has no use for.
+//! PartiQL, vector search and tags are left out: Belfry does not use them.
 
 use dynoxide::actions::query::QueryRequest;
 use dynoxide::actions::scan::ScanRequest;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{iterator, records, region};
 
-/// An operation by AWS's name.
+/// An operation, by AWS's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) enum Operation {
     CreateTable,
@@ -20,9 +20,6 @@ pub(super) enum Operation {
     DescribeTable,
     ListTables,
     UpdateTable,
-    TagResource,
-    UntagResource,
-    ListTagsOfResource,
     UpdateTimeToLive,
     DescribeTimeToLive,
     PutItem,
@@ -42,7 +39,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Reads the header `X-Amz-Target`; `None` if there is no such operation.
+    /// Reads the header `X-Amz-Target`. `None` if there is no such operation.
     pub(super) fn parse(target: &str) -> Option<Operation> {
         let name =
             target.strip_prefix("DynamoDB_20120810.").or_else(|| target.strip_prefix("DynamoDBStreams_20120810."))?;
@@ -50,81 +47,66 @@ impl Operation {
         Operation::deserialize(name).ok()
     }
 
-    /// Whether it changes items, and so may leave records in a stream.
+    /// Whether it changes items, and so may write stream records.
     pub(super) fn writes(self) -> bool {
         use Operation::{BatchWriteItem, DeleteItem, PutItem, TransactWriteItems, UpdateItem};
         matches!(self, PutItem | UpdateItem | DeleteItem | BatchWriteItem | TransactWriteItems)
     }
 
-    /// Whether ARNs of tables or streams go in or come out.
+    /// Whether its request or answer contains ARNs of tables or streams.
     fn carries_arns(self) -> bool {
         use Operation::{
-            CreateTable, DeleteTable, DescribeStream, DescribeTable, GetShardIterator, ListStreams, ListTagsOfResource,
-            TagResource, UntagResource, UpdateTable,
+            CreateTable, DeleteTable, DescribeStream, DescribeTable, GetShardIterator, ListStreams, UpdateTable,
         };
         matches!(
             self,
-            CreateTable
-                | DeleteTable
-                | DescribeStream
-                | DescribeTable
-                | GetShardIterator
-                | ListStreams
-                | ListTagsOfResource
-                | TagResource
-                | UntagResource
-                | UpdateTable
+            CreateTable | DeleteTable | DescribeStream | DescribeTable | GetShardIterator | ListStreams | UpdateTable
         )
     }
 
-    /// Runs it. `body` and what comes back are JSON in AWS's form.
+    /// Runs the operation. Request and answer are JSON in AWS's format.
     pub(super) fn run(self, database: &Database, body: &[u8]) -> Result<Vec<u8>, Refusal> {
         if self.carries_arns() {
-            self.hand_over(database, &region::inward(body))
-                .map(region::outward)
-                .map_err(|refusal| Refusal { json: region::outward(refusal.json), ..refusal })
+            self.dispatch(database, &region::to_dynoxide(body))
+                .map(region::to_aws)
+                .map_err(|refusal| Refusal { json: region::to_aws(refusal.json), ..refusal })
         } else {
-            self.hand_over(database, body)
+            self.dispatch(database, body)
         }
     }
 
-    fn hand_over(self, database: &Database, body: &[u8]) -> Result<Vec<u8>, Refusal> {
+    fn dispatch(self, database: &Database, body: &[u8]) -> Result<Vec<u8>, Refusal> {
         match self {
-            Operation::CreateTable => call(body, |ask| database.create_table(ask)),
-            Operation::DeleteTable => call(body, |ask| database.delete_table(ask)),
-            Operation::DescribeTable => call(body, |ask| database.describe_table(ask)),
-            Operation::ListTables => call(body, |ask| database.list_tables(ask)),
-            Operation::UpdateTable => call(body, |ask| database.update_table(ask)),
-            Operation::TagResource => call(body, |ask| database.tag_resource(ask)),
-            Operation::UntagResource => call(body, |ask| database.untag_resource(ask)),
-            Operation::ListTagsOfResource => call(body, |ask| database.list_tags_of_resource(ask)),
-            Operation::UpdateTimeToLive => call(body, |ask| database.update_time_to_live(ask)),
-            Operation::DescribeTimeToLive => call(body, |ask| database.describe_time_to_live(ask)),
-            Operation::PutItem => call(body, |ask| database.put_item(ask)),
-            Operation::GetItem => call(body, |ask| database.get_item(ask)),
-            Operation::UpdateItem => call(body, |ask| database.update_item(ask)),
-            Operation::DeleteItem => call(body, |ask| database.delete_item(ask)),
+            Operation::CreateTable => call(body, |req| database.create_table(req)),
+            Operation::DeleteTable => call(body, |req| database.delete_table(req)),
+            Operation::DescribeTable => call(body, |req| database.describe_table(req)),
+            Operation::ListTables => call(body, |req| database.list_tables(req)),
+            Operation::UpdateTable => call(body, |req| database.update_table(req)),
+            Operation::UpdateTimeToLive => call(body, |req| database.update_time_to_live(req)),
+            Operation::DescribeTimeToLive => call(body, |req| database.describe_time_to_live(req)),
+            Operation::PutItem => call(body, |req| database.put_item(req)),
+            Operation::GetItem => call(body, |req| database.get_item(req)),
+            Operation::UpdateItem => call(body, |req| database.update_item(req)),
+            Operation::DeleteItem => call(body, |req| database.delete_item(req)),
             Operation::Query => {
-                call(body, |ask: QueryRequest| database.query(QueryRequest { limit: page(ask.limit), ..ask }))
+                call(body, |req: QueryRequest| database.query(QueryRequest { limit: page_limit(req.limit), ..req }))
             }
             Operation::Scan => {
-                call(body, |ask: ScanRequest| database.scan(ScanRequest { limit: page(ask.limit), ..ask }))
+                call(body, |req: ScanRequest| database.scan(ScanRequest { limit: page_limit(req.limit), ..req }))
             }
-            Operation::BatchGetItem => call(body, |ask| database.batch_get_item(ask)),
-            Operation::BatchWriteItem => call(body, |ask| database.batch_write_item(ask)),
-            Operation::TransactGetItems => call(body, |ask| database.transact_get_items(ask)),
-            Operation::TransactWriteItems => call(body, |ask| database.transact_write_items(without_token(ask))),
-            Operation::ListStreams => call(body, |ask| database.list_streams(ask)),
-            Operation::DescribeStream => {
-                call(body, |ask| database.describe_stream(ask).map(records::with_an_open_shard))
-            }
-            Operation::GetShardIterator => call(body, |ask| iterator::first(database, ask)),
-            Operation::GetRecords => call(body, |ask| iterator::records(database, ask)),
+            Operation::BatchGetItem => call(body, |req| database.batch_get_item(req)),
+            Operation::BatchWriteItem => call(body, |req| database.batch_write_item(req)),
+            Operation::TransactGetItems => call(body, |req| database.transact_get_items(req)),
+            Operation::TransactWriteItems => call(body, |req| database.transact_write_items(without_token(req))),
+            Operation::ListStreams => call(body, |req| database.list_streams(req)),
+            Operation::DescribeStream => call(body, |req| database.describe_stream(req).map(records::with_open_shard)),
+            Operation::GetShardIterator => call(body, |req| iterator::first(database, req)),
+            Operation::GetRecords => call(body, |req| iterator::records(database, req)),
         }
     }
 }
 
-/// What the client gets instead of an answer.
+/// The error answer.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -132,26 +114,26 @@ pub(super) struct Refusal {
 }
 
 impl From<DynoxideError> for Refusal {
-    /// dynoxide's own form is AWS's, down to the reasons of a cancelled transaction and the item that failed a
+    /// dynoxide's errors have AWS's format, with the reasons of a cancelled transaction and the item that failed a
     /// condition.
     fn from(error: DynoxideError) -> Refusal {
         Refusal { status: error.status_code(), json: error.to_json().into_bytes() }
     }
 }
 
-fn call<Ask: DeserializeOwned, Answer: Serialize>(
+fn call<Req: DeserializeOwned, Answer: Serialize>(
     body: &[u8],
-    ask: impl FnOnce(Ask) -> Result<Answer, DynoxideError>,
+    run: impl FnOnce(Req) -> Result<Answer, DynoxideError>,
 ) -> Result<Vec<u8>, Refusal> {
     let request = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-    let answer = ask(request)?;
+    let answer = run(request)?;
     serde_json::to_vec(&answer).map_err(|error| DynoxideError::InternalServerError(error.to_string()).into())
 }
 
-/// Why a request could not be read: its form is wrong, or a value in it.
+/// Classifies a request that cannot be parsed: its JSON is malformed, or a value is invalid.
 fn unreadable(error: &serde_json::Error) -> DynoxideError {
     let text = error.to_string();
-    // dynoxide's readers put the class of their own refusals in front, and serde_json where it stopped behind.
+    // dynoxide puts its error class in front, and serde_json the position behind.
     let text = text.split(" at line ").next().unwrap_or_default();
     let (class, reason) = text.split_once(':').unwrap_or(("", text));
     let about_a_value = ["missing field", "unknown variant", "invalid type: null", "AttributeValue"];
@@ -166,19 +148,20 @@ fn unreadable(error: &serde_json::Error) -> DynoxideError {
     }
 }
 
-/// dynoxide keeps every token for ten minutes and goes through all of them on each transaction that has one, and the
-/// AWS client gives one to each: N transactions in ten minutes would cost N each. Belfry never relies on the token,
-/// whose ten minutes are not deduplication; without it, an answer that got lost shows as a failed condition.
+/// Removes the client request token. dynoxide keeps each token for ten minutes and scans all of them in every transaction
+/// that has one, and the AWS client always sends one. Belfry does not rely on the token: a retry after a lost answer
+/// fails its condition.
 fn without_token(request: TransactWriteItemsRequest) -> TransactWriteItemsRequest {
     TransactWriteItemsRequest { client_request_token: None, ..request }
 }
 
-/// Without a limit, dynoxide loads everything that is left of a table or a partition before it cuts off a page of 1 MB:
-/// reading all pages would cost the square of their number. Items take more than 64 bytes, with rare exceptions, so a
-/// page is full before this limit is reached; and if not, it ends early, which a client has to expect anyway.
-fn page(asked: Option<usize>) -> Option<usize> {
-    const MOST: usize = 1024 * 1024 / 64;
-    Some(asked.unwrap_or(MOST).min(MOST))
+/// Limits a page to as many items as fit in 1 MB if each has 64 bytes.
+///
+/// Without a limit, dynoxide loads the rest of the table or partition before it cuts off a page of 1 MB, so reading all
+/// pages would take quadratic time. A page of smaller items ends early, which clients must expect anyway.
+fn page_limit(requested: Option<usize>) -> Option<usize> {
+    const MAX_ITEMS: usize = 1024 * 1024 / 64;
+    Some(requested.unwrap_or(MAX_ITEMS).min(MAX_ITEMS))
 }
 
 #[cfg(test)]
@@ -186,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_services_are_known_by_their_names() {
+    fn operations_of_both_services_are_parsed() {
         assert_eq!(Operation::parse("DynamoDB_20120810.PutItem"), Some(Operation::PutItem));
         assert_eq!(Operation::parse("DynamoDBStreams_20120810.GetRecords"), Some(Operation::GetRecords));
         assert_eq!(Operation::parse("DynamoDB_20120810.ExecuteStatement"), None);
@@ -194,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_limited_even_if_nobody_asks() {
-        assert_eq!(page(Some(10)), Some(10));
-        assert_eq!(page(None), Some(16_384));
-        assert_eq!(page(Some(1_000_000)), Some(16_384));
+    fn page_is_limited_without_a_requested_limit() {
+        assert_eq!(page_limit(Some(10)), Some(10));
+        assert_eq!(page_limit(None), Some(16_384));
+        assert_eq!(page_limit(Some(1_000_000)), Some(16_384));
     }
 
     #[test]
-    fn a_refusal_does_not_show_where_the_parser_stopped() {
+    fn refusal_does_not_contain_the_parser_position() {
         let refusal = unreadable(&serde_json::from_str::<TransactWriteItemsRequest>("{}").unwrap_err());
         assert!(matches!(refusal, DynoxideError::ValidationException(ref text) if text.ends_with("`TransactItems`")));
         let refusal = unreadable(&serde_json::from_str::<TransactWriteItemsRequest>("[1").unwrap_err());

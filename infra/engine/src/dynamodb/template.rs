@@ -1,13 +1,12 @@
-//! The schema that every database starts from: dynoxide's own, plus what its streams lack.
+//! The template database that every new database is copied from: dynoxide's schema, plus what its streams lack.
 //!
-//! dynoxide numbers a stream record by asking for the highest number so far, and reads a stream by number, both on an
-//! expression that its schema has no index for: every write to a table with a stream costs more than the one
-//! before. And it never removes a record. Both can be put right from outside, because the schema is SQLite's: two
-//! indexes and a trigger. A database in memory cannot be reached by a second connection, so they are added to a
-//! template, once per process, and each new database is a copy of it. (A database that has a name, like the template,
-//! could be reached, but SQLite ends it at 1 GiB.)
+//! dynoxide numbers a stream record by querying the highest number, and reads a stream by number, both on an expression
+//! without an index, so every write to a table with a stream is slower than the one before. It also never trims a
+//! stream. Two indexes and a trigger in its SQLite schema correct both. A second connection cannot reach a database in
+//! memory, so they are added to a named template, once for each process, and copied from there. (A named database could
+//! be reached, but SQLite limits it to 1 GiB.)
 //!
-//! The schema is private to dynoxide, which is why its version is pinned; the tests below fail if it moves.
+//! The schema is private to dynoxide. Its version is therefore pinned, and the tests below fail if the schema changes.
 
 use std::sync::LazyLock;
 
@@ -16,12 +15,11 @@ use rusqlite::Connection;
 
 use crate::error::{EngineError, TemplateError};
 
-/// In memory as well, but under a name that several connections of this process can open.
+/// In memory too, but named, so that several connections of this process can open it.
 const NAME: &str = "file:/belfry-engine-template?vfs=memdb";
 
-/// The trigger looks at the 2,048 oldest records on every 1,024th new one: so it keeps up, and what it costs does not
-/// grow with the stream. Records are numbered in the order of their time, hence the oldest are the lowest.
-/// 86,400 seconds are the 24 hours that AWS keeps a record.
+/// The trigger checks the 2,048 oldest records at every 1,024th new one, so it keeps up and its cost does not grow with
+/// the stream. Ids follow time, so the lowest are the oldest. 86,400 seconds are the 24 hours that AWS keeps a record.
 const ADDITIONS: &str = "
     CREATE INDEX belfry_last_number
         ON _stream_records (table_name, CAST(sequence_number AS INTEGER));
@@ -34,14 +32,14 @@ const ADDITIONS: &str = "
     END;
 ";
 
-/// Kept for as long as the process lives: a named database is gone when its last connection is.
+/// Kept for the life of the process: a named database ends with its last connection.
 static TEMPLATE: LazyLock<Result<Database, TemplateError>> = LazyLock::new(|| {
     let template = Database::new(NAME)?;
     Connection::open(NAME)?.execute_batch(ADDITIONS)?;
     Ok(template)
 });
 
-/// A new database without tables.
+/// Creates a database without tables.
 pub(super) fn database() -> Result<Database, EngineError> {
     if let Err(error) = &*TEMPLATE {
         return Err(EngineError::Template(error));
@@ -57,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// What a new database really holds, in a file that can be looked into.
+    /// The content of a new database, in a file that SQLite can open.
     fn opened() -> (TempDir, Connection) {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("copy.db");
@@ -88,9 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn the_next_number_is_found_by_its_index() {
+    fn next_sequence_number_uses_the_index() {
         let (_folder, connection) = opened();
-        // Word for word what dynoxide asks before it writes a record.
+        // The query dynoxide runs before it writes a record, verbatim.
         let plan = plan(
             &connection,
             "SELECT COALESCE(MAX(CAST(sequence_number AS INTEGER)), 0) + 1 FROM _stream_records \
@@ -100,9 +98,9 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_read_from_a_number_by_its_index() {
+    fn reading_a_stream_uses_the_index() {
         let (_folder, connection) = opened();
-        // Word for word what dynoxide asks for GetRecords.
+        // The query dynoxide runs for GetRecords, verbatim.
         let plan = plan(
             &connection,
             "SELECT event_name, keys_json, new_image, old_image, sequence_number, created_at, \
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn records_older_than_a_day_are_trimmed_and_younger_ones_stay() {
+    fn records_older_than_a_day_are_trimmed() {
         let (_folder, connection) = opened();
         let now = 1_800_000_000;
         insert(&connection, 1_500, now - 86_401);

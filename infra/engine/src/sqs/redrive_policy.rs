@@ -1,7 +1,7 @@
-//! After how many receives a message is a dead letter.
+//! Accepts `maxReceiveCount` as a string.
 //!
-//! AWS takes `maxReceiveCount` as a number and as a string; its console, many templates and the AWS CLI's examples
-//! write a string. rustack takes a number only.
+//! AWS accepts a number and a string; its console, many templates and the AWS CLI's examples write a string. rustack
+//! accepts a number only.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 const POLICY: &str = "RedrivePolicy";
 
-/// A request of CreateQueue or SetQueueAttributes: what matters here, and the rest as it came.
+/// A CreateQueue or SetQueueAttributes request: its attributes, and the rest unchanged.
 #[derive(Deserialize, Serialize)]
 struct Request {
     #[serde(rename = "Attributes", default)]
@@ -36,18 +36,18 @@ enum Count {
     Text(String),
 }
 
-/// The request as rustack takes it.
-pub(super) fn with_a_numeric_count(body: Bytes) -> Result<Bytes, SqsError> {
+/// Returns the request with `maxReceiveCount` as a number.
+pub(super) fn with_numeric_count(body: Bytes) -> Result<Bytes, SqsError> {
     let mut request: Request = super::parsed(&body)?;
     match request.attributes.get_mut(POLICY) {
-        // An empty policy takes the policy away.
+        // An empty policy removes the policy.
         Some(policy) if !policy.is_empty() => *policy = numeric(policy)?,
         _ => return Ok(body),
     }
     serde_json::to_vec(&request).map(Bytes::from).map_err(|error| SqsError::internal_error(error.to_string()))
 }
 
-/// Written by rustack's own type, so that a queue that is created again has the same text and is the same queue.
+/// Serialised by rustack's own type, so that creating the queue again with the same policy compares equal.
 fn numeric(policy: &str) -> Result<String, SqsError> {
     let refused = |reason: String| {
         SqsError::invalid_parameter_value(format!(
@@ -87,26 +87,26 @@ mod tests {
     }
 
     #[test]
-    fn a_count_may_be_a_string_or_a_number() {
+    fn count_may_be_string_or_number() {
         for count in [r#""3""#, "3"] {
             let given = format!(r#"{{"deadLetterTargetArn":"arn:of:a:queue","maxReceiveCount":{count}}}"#);
-            let body = with_a_numeric_count(create(&given)).unwrap();
+            let body = with_numeric_count(create(&given)).unwrap();
             assert_eq!(policy_of(&body), json!({"deadLetterTargetArn": "arn:of:a:queue", "maxReceiveCount": 3}));
         }
     }
 
     #[test]
-    fn a_count_that_is_none_is_refused() {
+    fn invalid_count_is_refused() {
         for count in [r#""three""#, "0", "1001", "null"] {
             let given = format!(r#"{{"deadLetterTargetArn":"arn:of:a:queue","maxReceiveCount":{count}}}"#);
-            assert!(with_a_numeric_count(create(&given)).is_err(), "{count}");
+            assert!(with_numeric_count(create(&given)).is_err(), "{count}");
         }
     }
 
     #[test]
-    fn a_request_without_a_policy_is_left_alone() {
+    fn request_without_policy_is_unchanged() {
         for body in [r#"{"QueueName":"orders"}"#, r#"{"QueueUrl":"u","Attributes":{"RedrivePolicy":""}}"#] {
-            assert_eq!(with_a_numeric_count(Bytes::from(body)).unwrap(), body);
+            assert_eq!(with_numeric_count(Bytes::from(body)).unwrap(), body);
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Messages that are too old.
+//! Drops messages past their queue's MessageRetentionPeriod, which rustack ignores.
 //!
-//! rustack knows a queue's MessageRetentionPeriod and does nothing with it. Here a message is dropped when it would be
-//! received past its time, so nobody is handed one; until then it is still counted, which AWS's approximate numbers
-//! allow for.
+//! An expired message is deleted when it would be received. Until then it is still counted, which AWS's approximate
+//! numbers allow.
 
 use rustack_sqs_model::error::SqsError;
 use rustack_sqs_model::input::{DeleteMessageInput, GetQueueAttributesInput, ReceiveMessageInput};
@@ -15,42 +14,42 @@ const SENT: &str = "SentTimestamp";
 const RETENTION: &str = "MessageRetentionPeriod";
 
 impl Queues {
-    /// ReceiveMessage, without what is past the queue's retention.
-    pub(super) async fn receive(&self, mut ask: ReceiveMessageInput) -> Result<ReceiveMessageOutput, SqsError> {
-        let asked_for_the_time = asks_for_the_time(&ask);
-        if !asked_for_the_time {
-            ask.message_system_attribute_names.push(SENT.to_owned());
+    /// ReceiveMessage, without messages past the queue's retention.
+    pub(super) async fn receive(&self, mut request: ReceiveMessageInput) -> Result<ReceiveMessageOutput, SqsError> {
+        let asked_for_sent_time = asks_for_sent_time(&request);
+        if !asked_for_sent_time {
+            request.message_system_attribute_names.push(SENT.to_owned());
         }
         loop {
-            let mut answer = self.rustack.receive_message(ask.clone()).await?;
+            let mut answer = self.rustack.receive_message(request.clone()).await?;
             if answer.messages.is_empty() {
                 return Ok(answer);
             }
-            let kept_since = (self.clock)().saturating_sub(self.retention_millis(&ask.queue_url).await?);
+            let kept_since = (self.clock)().saturating_sub(self.retention_millis(&request.queue_url).await?);
             let (kept, expired): (Vec<_>, Vec<_>) =
                 answer.messages.into_iter().partition(|message| sent_millis(message) >= kept_since);
             for receipt_handle in expired.into_iter().filter_map(|message| message.receipt_handle) {
                 self.rustack
-                    .delete_message(DeleteMessageInput { queue_url: ask.queue_url.clone(), receipt_handle })
+                    .delete_message(DeleteMessageInput { queue_url: request.queue_url.clone(), receipt_handle })
                     .await?;
             }
             if !kept.is_empty() {
                 answer.messages = kept;
-                if !asked_for_the_time {
+                if !asked_for_sent_time {
                     answer.messages.iter_mut().for_each(|message| drop(message.attributes.remove(SENT)));
                 }
                 return Ok(answer);
             }
-            // What is young enough may stand behind the expired. It is looked for without waiting again: an answer
-            // without messages before the wait is over is nothing that a client could not get from AWS.
-            ask.wait_time_seconds = Some(0);
+            // Younger messages may stand behind the expired ones. Look without waiting again: AWS too may answer a long
+            // poll early and empty.
+            request.wait_time_seconds = Some(0);
         }
     }
 
     async fn retention_millis(&self, queue_url: &str) -> Result<u64, SqsError> {
-        let ask =
+        let request =
             GetQueueAttributesInput { queue_url: queue_url.to_owned(), attribute_names: vec![RETENTION.to_owned()] };
-        let answer = self.rustack.get_queue_attributes(ask).await?;
+        let answer = self.rustack.get_queue_attributes(request).await?;
         let seconds: Option<u64> = answer.attributes.get(RETENTION).and_then(|seconds| seconds.parse().ok());
         seconds
             .map(|seconds| seconds * 1000)
@@ -58,12 +57,12 @@ impl Queues {
     }
 }
 
-fn asks_for_the_time(ask: &ReceiveMessageInput) -> bool {
-    let mut names = ask.attribute_names.iter().chain(&ask.message_system_attribute_names);
+fn asks_for_sent_time(request: &ReceiveMessageInput) -> bool {
+    let mut names = request.attribute_names.iter().chain(&request.message_system_attribute_names);
     names.any(|name| name == SENT || name == "All")
 }
 
-/// A message without a time, which rustack does not make, counts as just sent.
+/// A message without a sent time, which rustack does not produce, counts as new.
 fn sent_millis(message: &Message) -> u64 {
     message.attributes.get(SENT).and_then(|millis| millis.parse().ok()).unwrap_or(u64::MAX)
 }
@@ -77,8 +76,8 @@ mod tests {
     use super::super::epoch_millis;
     use super::*;
 
-    /// Queues that are looked at `clock`-wise, with one message sent now to a queue that keeps it for a minute.
-    async fn a_message_kept_for_a_minute(clock: fn() -> u64) -> (Queues, String) {
+    /// A queue with a retention of one minute and one message sent now, read at the time that `clock` gives.
+    async fn queue_with_message(clock: fn() -> u64) -> (Queues, String) {
         let queues = Queues::new(1, clock);
         let attributes = HashMap::from([(RETENTION.to_owned(), "60".to_owned())]);
         let ask = CreateQueueInput { queue_name: "orders".to_owned(), attributes, ..CreateQueueInput::default() };
@@ -98,8 +97,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_past_its_retention_is_dropped_instead_of_handed_out() {
-        let (queues, queue_url) = a_message_kept_for_a_minute(|| epoch_millis() + 61_000).await;
+    async fn message_past_retention_is_not_received() {
+        let (queues, queue_url) = queue_with_message(|| epoch_millis() + 61_000).await;
         assert!(received(&queues, &queue_url).await.is_empty());
         let ask = GetQueueAttributesInput { queue_url, attribute_names: vec!["All".to_owned()] };
         let numbers = queues.rustack.get_queue_attributes(ask).await.unwrap().attributes;
@@ -108,8 +107,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_within_its_retention_is_handed_out_with_what_was_asked_for() {
-        let (queues, queue_url) = a_message_kept_for_a_minute(|| epoch_millis() + 30_000).await;
+    async fn message_within_retention_is_received_with_requested_attributes_only() {
+        let (queues, queue_url) = queue_with_message(|| epoch_millis() + 30_000).await;
         let messages = received(&queues, &queue_url).await;
         assert_eq!(messages[0].body.as_deref(), Some("hello"));
         assert!(messages[0].attributes.is_empty());

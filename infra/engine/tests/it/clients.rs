@@ -1,4 +1,4 @@
-//! An engine and the real clients that talk to it.
+//! An engine and AWS clients for it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
 use aws_smithy_http_client::Builder;
 use engine::{Engine, Ports};
 
-/// A running pair, and a client for each of its services.
+/// A running pair and a client for each of its services.
 pub struct Pair {
     pub engine: Engine,
     pub dynamodb: aws_sdk_dynamodb::Client,
@@ -18,16 +18,16 @@ pub struct Pair {
     pub sqs: aws_sdk_sqs::Client,
 }
 
-/// The same settings for each client, whose types differ.
+/// Builds a client; each SDK has configuration types of its own.
 macro_rules! client {
-    ($sdk:ident, $url:expr) => {{
+    ($sdk:ident, $http:expr, $url:expr) => {{
         use $sdk::config::{BehaviorVersion, Config, Credentials, Region};
         let config = Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
             .region(Region::new("us-east-1"))
+            .http_client($http.clone())
             .endpoint_url($url)
-            .http_client(Builder::new().build_http())
             .build();
         $sdk::Client::from_conf(config)
     }};
@@ -36,15 +36,16 @@ macro_rules! client {
 impl Pair {
     pub async fn start() -> Pair {
         let engine = Engine::start(Ports::default()).await.expect("an engine");
+        let http = Builder::new().build_http();
         Pair {
-            dynamodb: client!(aws_sdk_dynamodb, engine.dynamodb_url()),
-            streams: client!(aws_sdk_dynamodbstreams, engine.dynamodb_url()),
-            sqs: client!(aws_sdk_sqs, engine.sqs_url()),
+            dynamodb: client!(aws_sdk_dynamodb, http, engine.dynamodb_url()),
+            streams: client!(aws_sdk_dynamodbstreams, http, engine.dynamodb_url()),
+            sqs: client!(aws_sdk_sqs, http, engine.sqs_url()),
             engine,
         }
     }
 
-    /// The beginning of a table with the string `id` as its key.
+    /// Begins creating a table with the string `id` as its key.
     pub fn table(&self, name: &str) -> CreateTableFluentBuilder {
         self.dynamodb
             .create_table()
@@ -62,7 +63,7 @@ impl Pair {
             )
     }
 
-    /// A queue's URL and ARN.
+    /// Creates a queue. Returns its URL and ARN.
     pub async fn queue(&self, name: &str, attributes: &[(&str, &str)]) -> (String, String) {
         use aws_sdk_sqs::types::QueueAttributeName;
         let attributes: HashMap<_, _> =
@@ -73,12 +74,12 @@ impl Pair {
     }
 }
 
-/// An item from its attributes, all strings.
+/// An item of string attributes.
 pub fn item(attributes: &[(&str, &str)]) -> HashMap<String, AttributeValue> {
     attributes.iter().map(|(name, value)| ((*name).to_owned(), AttributeValue::S((*value).to_owned()))).collect()
 }
 
-/// Asks again until there is an answer. The deadline only ends a test that would hang; nothing is measured.
+/// Polls until there is an answer. The deadline only ends a test that would hang.
 pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let found = tokio::time::timeout(Duration::from_secs(30), async {
         loop {
@@ -88,5 +89,5 @@ pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T 
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
-    found.await.unwrap_or_else(|_| panic!("waited for {what} in vain"))
+    found.await.unwrap_or_else(|_| panic!("no {what} within 30 s"))
 }

@@ -14,8 +14,8 @@ fn ports_of(engine: &Engine) -> Ports {
     Ports { dynamodb: port(engine.dynamodb_url()), sqs: port(engine.sqs_url()) }
 }
 
-/// A connection to each of the two. That it breaks tells that its engine has stopped; that the port is silent would
-/// not, because another engine may have been given it.
+/// A connection to each service. A broken connection shows that the engine stopped; a refused one would not, because
+/// another engine may have been given the port.
 fn connections(engine: &Engine) -> [TcpStream; 2] {
     let ports = ports_of(engine);
     [ports.dynamodb, ports.sqs].map(|port| TcpStream::connect(("127.0.0.1", port)).expect("somebody listens"))
@@ -31,7 +31,7 @@ fn is_broken(mut connection: TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn fifty_pairs_live_beside_each_other_and_leave_no_connection_behind() {
+async fn fifty_pairs_run_side_by_side_and_close_their_connections() {
     let mut engines = Vec::new();
     for _ in 0..50 {
         engines.push(Engine::start(Ports::default()).await.unwrap());
@@ -47,7 +47,7 @@ async fn fifty_pairs_live_beside_each_other_and_leave_no_connection_behind() {
 }
 
 #[tokio::test]
-async fn a_taken_port_is_named() {
+async fn taken_port_is_named() {
     let first = Engine::start(Ports::default()).await.unwrap();
     let taken = ports_of(&first).sqs;
     let refused = Engine::start(Ports { sqs: taken, ..Ports::default() }).await.unwrap_err();
@@ -56,8 +56,8 @@ async fn a_taken_port_is_named() {
 }
 
 #[tokio::test]
-async fn a_port_can_be_had_again_once_its_engine_has_stopped() {
-    // Again, if somebody else was quicker.
+async fn port_is_free_after_its_engine_stopped() {
+    // Retried if another process took the port.
     until("the same ports", async || {
         let first = Engine::start(Ports::default()).await.unwrap();
         let ports = ports_of(&first);
@@ -70,7 +70,7 @@ async fn a_port_can_be_had_again_once_its_engine_has_stopped() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_dropped_stops() {
+async fn dropped_engine_stops() {
     let engine = Engine::start(Ports::default()).await.unwrap();
     let connections = connections(&engine);
     drop(engine);
@@ -87,7 +87,7 @@ mod on_another_address {
     const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
     #[tokio::test]
-    async fn an_engine_answers_on_the_same_ports_of_another_address_and_on_no_third() {
+    async fn engine_listens_on_the_given_address_and_no_other() {
         let engine = Engine::start_at(Ports::default(), &[OTHER]).await.unwrap();
         let ports = ports_of(&engine);
         let connections =
@@ -101,7 +101,7 @@ mod on_another_address {
     }
 
     #[tokio::test]
-    async fn a_port_that_is_taken_on_another_address_is_named() {
+    async fn port_taken_on_another_address_is_named() {
         let taken = std::net::TcpListener::bind((OTHER, 0)).unwrap();
         let sqs = taken.local_addr().unwrap().port();
         let refused = Engine::start_at(Ports { sqs, ..Ports::default() }, &[OTHER]).await.unwrap_err();
@@ -110,7 +110,7 @@ mod on_another_address {
 }
 
 #[tokio::test]
-async fn an_engine_does_not_listen_on_every_address() {
+async fn unspecified_address_is_refused() {
     let everywhere = ["0.0.0.0", "::"].map(|address| address.parse().expect("an address"));
     for address in everywhere {
         let refused = Engine::start_at(Ports::default(), &[address]).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The engines as the AWS clients see them: every test has a pair of its own, on ports of its own.
+//! The engines through the AWS clients. Every test has a pair and ports of its own.
 
 mod clients;
 mod dead_letters;

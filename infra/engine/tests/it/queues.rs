@@ -5,7 +5,7 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, MessageSystemAttributeN
 use crate::clients::{Pair, until};
 
 #[tokio::test]
-async fn a_queues_url_leads_back_to_its_engine() {
+async fn queue_url_points_to_its_engine() {
     let pair = Pair::start().await;
     let (url, _) = pair.queue("orders", &[]).await;
     assert_eq!(url, format!("{}/000000000000/orders", pair.engine.sqs_url()));
@@ -14,7 +14,7 @@ async fn a_queues_url_leads_back_to_its_engine() {
 }
 
 #[tokio::test]
-async fn a_long_poll_is_woken_by_a_message() {
+async fn message_ends_a_long_poll() {
     let pair = Pair::start().await;
     let (url, _) = pair.queue("orders", &[]).await;
     let waiting = tokio::spawn(pair.sqs.receive_message().queue_url(&url).wait_time_seconds(20).send());
@@ -24,7 +24,7 @@ async fn a_long_poll_is_woken_by_a_message() {
 }
 
 #[tokio::test]
-async fn a_delayed_message_comes_when_its_delay_has_passed() {
+async fn delayed_message_arrives_after_its_delay() {
     let pair = Pair::start().await;
     let (url, _) = pair.queue("orders", &[]).await;
     pair.sqs.send_message().queue_url(&url).message_body("later").delay_seconds(1).send().await.unwrap();
@@ -45,7 +45,7 @@ async fn a_delayed_message_comes_when_its_delay_has_passed() {
 }
 
 #[tokio::test]
-async fn of_a_batch_that_fails_in_part_each_entry_has_its_own_outcome() {
+async fn each_entry_of_a_batch_has_its_own_outcome() {
     let pair = Pair::start().await;
     let (url, _) = pair.queue("orders", &[("MaximumMessageSize", "1024")]).await;
     let entry = |id: &str, body: String| SendMessageBatchRequestEntry::builder().id(id).message_body(body);
@@ -63,7 +63,7 @@ async fn of_a_batch_that_fails_in_part_each_entry_has_its_own_outcome() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_not_deleted_comes_again_and_is_counted() {
+async fn undeleted_message_is_received_again_and_counted() {
     let pair = Pair::start().await;
     let (url, _) = pair.queue("orders", &[("VisibilityTimeout", "0")]).await;
     pair.sqs.send_message().queue_url(&url).message_body("again").send().await.unwrap();

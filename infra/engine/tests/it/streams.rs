@@ -1,4 +1,4 @@
-//! What a table's stream tells.
+//! DynamoDB Streams.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ fn image(attributes: &[(&str, &str)]) -> Option<HashMap<String, StreamValue>> {
 }
 
 #[tokio::test]
-async fn an_insert_and_a_change_come_in_order_with_their_images() {
+async fn insert_and_update_arrive_in_order_with_images() {
     let (pair, arn) = pair_with_a_stream().await;
     put(&pair, &[("id", "1"), ("state", "new")]).await;
     put(&pair, &[("id", "1"), ("state", "paid")]).await;
@@ -67,7 +67,7 @@ async fn an_insert_and_a_change_come_in_order_with_their_images() {
 }
 
 #[tokio::test]
-async fn a_write_that_changes_nothing_is_not_told_and_holds_nothing_up() {
+async fn write_without_change_has_no_record_and_blocks_nothing() {
     let (pair, arn) = pair_with_a_stream().await;
     let start = iterator(&pair, &arn, ShardIteratorType::TrimHorizon).await;
     put(&pair, &[("id", "1"), ("state", "new"), ("note", "x")]).await;
@@ -84,7 +84,7 @@ async fn a_write_that_changes_nothing_is_not_told_and_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn the_latest_iterator_begins_after_what_is_there() {
+async fn latest_iterator_starts_after_existing_records() {
     let (pair, arn) = pair_with_a_stream().await;
     put(&pair, &[("id", "before")]).await;
     let latest = iterator(&pair, &arn, ShardIteratorType::Latest).await;
@@ -95,7 +95,7 @@ async fn the_latest_iterator_begins_after_what_is_there() {
 }
 
 #[tokio::test]
-async fn a_write_is_announced_and_a_read_or_a_refusal_is_not() {
+async fn only_a_successful_write_changes_the_counter() {
     let (pair, _) = pair_with_a_stream().await;
     let mut writes = pair.engine.writes();
     writes.mark_unchanged();
@@ -111,7 +111,7 @@ async fn a_write_is_announced_and_a_read_or_a_refusal_is_not() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_write_is_woken_by_it() {
+async fn write_wakes_a_waiting_task() {
     let (pair, _) = pair_with_a_stream().await;
     let mut writes = pair.engine.writes();
     writes.mark_unchanged();
@@ -121,7 +121,7 @@ async fn who_waits_for_a_write_is_woken_by_it() {
 }
 
 #[tokio::test]
-async fn an_iterator_begins_with_its_stream() {
+async fn iterator_begins_with_its_stream_arn() {
     let (pair, arn) = pair_with_a_stream().await;
     let first = iterator(&pair, &arn, ShardIteratorType::TrimHorizon).await;
     let (_, next) = read(&pair, first.clone()).await;

@@ -1,16 +1,16 @@
-//! Tables, indexes and reading, as far as the skin around the database has a hand in it.
+//! Tables and indexes, where the layer around the database is involved.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
-    PutRequest, ScalarAttributeType, StreamSpecification, StreamViewType, Tag, WriteRequest,
+    PutRequest, ScalarAttributeType, StreamSpecification, StreamViewType, WriteRequest,
 };
 
 use crate::clients::{Pair, item};
 
-/// One request as it is on the wire: what a client library would not send, or not show.
+/// Sends raw bytes, for requests that a client library would not send.
 fn raw(pair: &Pair, request: &str) -> String {
     let address = pair.engine.dynamodb_url().strip_prefix("http://").expect("a plain URL");
     let mut stream = TcpStream::connect(address).expect("a connection");
@@ -21,7 +21,7 @@ fn raw(pair: &Pair, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn arns_name_us_east_1_and_are_taken_back() {
+async fn arns_name_us_east_1_and_are_accepted_back() {
     let pair = Pair::start().await;
     let stream = StreamSpecification::builder()
         .stream_enabled(true)
@@ -43,11 +43,6 @@ async fn arns_name_us_east_1_and_are_taken_back() {
     assert_eq!(described.stream_description.unwrap().stream_arn.as_deref(), Some(stream_arn.as_str()));
     let after = pair.streams.list_streams().exclusive_start_stream_arn(&stream_arn).send().await.unwrap();
     assert_eq!(after.streams.unwrap_or_default(), []);
-
-    let tag = Tag::builder().key("service").value("belfry").build().unwrap();
-    pair.dynamodb.tag_resource().resource_arn(&table_arn).tags(tag).send().await.unwrap();
-    let tags = pair.dynamodb.list_tags_of_resource().resource_arn(&table_arn).send().await.unwrap();
-    assert_eq!(tags.tags.unwrap()[0].value, "belfry");
 }
 
 #[tokio::test]
@@ -86,7 +81,7 @@ async fn a_sparse_index_holds_only_what_has_its_key() {
 }
 
 #[tokio::test]
-async fn what_is_no_operation_is_refused_by_name() {
+async fn unsupported_operation_is_unknown() {
     let pair = Pair::start().await;
     let answer = raw(
         &pair,
@@ -98,7 +93,7 @@ async fn what_is_no_operation_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn anyone_can_see_that_it_is_up() {
+async fn get_answers_as_a_health_check() {
     let pair = Pair::start().await;
     let answer = raw(&pair, "GET / HTTP/1.1\r\nHost: engine\r\nConnection: close\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");

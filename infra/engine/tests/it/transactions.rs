@@ -1,4 +1,4 @@
-//! TransactWriteItems: all or nothing, and why nothing.
+//! TransactWriteItems and conditional writes.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
@@ -34,7 +34,7 @@ async fn transact(client: &Client, items: Vec<TransactWriteItem>) -> Result<(), 
 }
 
 #[tokio::test]
-async fn a_cancelled_transaction_names_each_reason_and_hands_back_what_was_there() {
+async fn cancelled_transaction_returns_each_reason_and_the_existing_item() {
     let pair = Pair::start().await;
     pair.table("accounts").send().await.unwrap();
     transact(&pair.dynamodb, vec![put_if_absent("taken", "first")]).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_cancelled_transaction_names_each_reason_and_hands_back_what_was_there
 }
 
 #[tokio::test]
-async fn a_failed_condition_hands_back_what_was_there() {
+async fn failed_condition_returns_the_existing_item() {
     let pair = Pair::start().await;
     pair.table("accounts").send().await.unwrap();
     let put = |by: &str| {
@@ -72,7 +72,7 @@ async fn a_failed_condition_hands_back_what_was_there() {
 }
 
 #[tokio::test]
-async fn of_sixteen_that_create_the_same_item_one_wins() {
+async fn one_of_sixteen_concurrent_creates_wins() {
     let pair = Pair::start().await;
     pair.table("accounts").send().await.unwrap();
     for round in 0..20 {

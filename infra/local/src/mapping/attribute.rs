@@ -1,4 +1,4 @@
-//! Attribute values of a stream record, as JSON: the form in which Lambda hands them to a function.
+//! The attribute values of a stream record in Lambda's JSON.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-/// A whole item.
 pub fn item(attributes: &HashMap<String, AttributeValue>) -> Value {
     Value::Object(attributes.iter().map(|(name, value)| (name.clone(), attribute(value))).collect::<Map<_, _>>())
 }

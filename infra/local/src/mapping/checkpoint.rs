@@ -1,7 +1,6 @@
-//! Checkpoints: how far a stream mapping has come in each shard.
+//! Checkpoints: the last record that a stream mapping has processed in each shard.
 //!
-//! Lambda keeps them outside the function; so does the host, in a table of its own beside the engine's others, so
-//! that a host that is killed and started again goes on where it was. An embedded engine dies with its host, and
+//! They are stored in a table, so a host that was killed resumes where it was. An embedded engine ends with its host;
 //! then memory is enough.
 
 use std::collections::HashMap;
@@ -12,7 +11,6 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
 
-/// Where checkpoints are kept.
 #[derive(Debug, Clone)]
 pub struct Checkpoints {
     memory: Arc<Mutex<HashMap<String, String>>>,
@@ -20,12 +18,11 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Kept for as long as the host lives.
     pub fn in_memory() -> Self {
         Self { memory: Arc::default(), table: None }
     }
 
-    /// Kept in a table of this name, which is created where it does not exist.
+    /// Stores them in this table and creates it if it does not exist.
     pub async fn in_table(client: aws_sdk_dynamodb::Client, table: String) -> Result<Self, String> {
         let key = KeySchemaElement::builder().attribute_name("shard").key_type(KeyType::Hash).build();
         let attribute =
@@ -44,7 +41,7 @@ impl Checkpoints {
         Ok(Self { memory: Arc::default(), table: Some((client, table)) })
     }
 
-    /// The last sequence number that a shard's mapping is done with.
+    /// The sequence number of the last processed record.
     pub async fn load(&self, shard: &str) -> Result<Option<String>, String> {
         if let Some((client, table)) = &self.table {
             let key = AttributeValue::S(shard.to_owned());
@@ -56,7 +53,7 @@ impl Checkpoints {
         Ok(self.memory.lock().unwrap_or_else(PoisonError::into_inner).get(shard).cloned())
     }
 
-    /// Notes how far a shard's mapping has come. A failure is no loss: the records come again after a restart.
+    /// Stores the last processed record. If that fails, records are redelivered after a restart.
     pub async fn save(&self, shard: &str, sequence_number: &str) {
         if let Some((client, table)) = &self.table {
             let put = client
@@ -65,7 +62,7 @@ impl Checkpoints {
                 .item("shard", AttributeValue::S(shard.to_owned()))
                 .item("sequence_number", AttributeValue::S(sequence_number.to_owned()));
             if let Err(error) = put.send().await {
-                tracing::warn!(shard, error = %DisplayErrorContext(&error), "checkpoint not saved");
+                tracing::warn!(shard, error = %DisplayErrorContext(&error), "cannot save checkpoint; records will be redelivered after a restart");
             }
             return;
         }

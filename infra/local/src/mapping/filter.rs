@@ -1,157 +1,83 @@
-//! The patterns of `FilterCriteria`: which records an event source mapping hands to its function.
+//! The patterns of `FilterCriteria`: which records an event source mapping delivers.
 //!
-//! A pattern is JSON with the shape of the record. Fields are joined by AND, the values listed for a
-//! field by OR, and several patterns of one mapping by OR again ([`passes`]). An array in the record
-//! matches when any of its elements does. Of Lambda's operators there is `exists`, which is the one that
-//! the template uses; others are refused.
+//! A pattern is JSON with the shape of the record. Fields are joined by AND, the values of a field by OR, and the
+//! patterns of a mapping by OR ([`passes`]). An array in the record matches if any element does. `exists` is the only
+//! operator, because the template uses no other.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// One parsed pattern.
+/// A valid pattern.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Filter(Fields);
+pub struct Filter(Value);
 
-/// Why a pattern was refused; `field` is where, `$` being the whole pattern.
-#[derive(Debug, thiserror::Error)]
-pub enum FilterError {
-    /// The text is not JSON.
-    #[error("the pattern is not JSON: {0}")]
-    Json(#[from] serde_json::Error),
-    /// An operator that the local host does not know.
-    #[error("{field}: operator {operator:?} is not supported")]
-    UnknownOperator {
-        /// Where in the pattern.
-        field: String,
-        /// The operator as written.
-        operator: String,
-    },
-    /// The right place, but the wrong shape.
-    #[error("{field}: expected {expected}, found {found}")]
-    Malformed {
-        /// Where in the pattern.
-        field: String,
-        /// What belongs there.
-        expected: &'static str,
-        /// What stands there.
-        found: Value,
-    },
-}
-
-/// Whether a mapping with these filters hands the record on; a mapping without filters hands on all.
+/// Whether a mapping with these filters delivers the record. Without filters, every record is delivered.
 pub fn passes(filters: &[Filter], record: &Value) -> bool {
     filters.is_empty() || filters.iter().any(|filter| filter.matches(record))
 }
 
 impl Filter {
-    /// Reads the text of one `Pattern`.
-    ///
-    /// # Errors
-    /// When the text is not JSON, or not a pattern; the error names the field.
-    pub fn parse(pattern: &str) -> Result<Self, FilterError> {
-        Fields::parse("$", &serde_json::from_str(pattern)?).map(Self)
+    /// Reads the text of one `Pattern`. An error names the field, where `$` is the whole pattern.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        let pattern = serde_json::from_str(pattern).map_err(|error| format!("the pattern is not JSON: {error}"))?;
+        check_fields("$", &pattern)?;
+        Ok(Self(pattern))
     }
 
-    /// Whether the record has what the pattern asks for.
     pub fn matches(&self, record: &Value) -> bool {
-        self.0.matches(Some(record))
+        matches(&self.0, Some(record))
     }
 }
 
-/// An object of a pattern: every field has to match.
-#[derive(Debug, Clone, PartialEq)]
-struct Fields(Vec<(String, Pattern)>);
-
-#[derive(Debug, Clone, PartialEq)]
-enum Pattern {
-    Nested(Fields),
-    OneOf(Vec<Test>),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Test {
-    Equals(Value),
-    Exists(bool),
-}
-
-impl Fields {
-    fn parse(field: &str, pattern: &Value) -> Result<Self, FilterError> {
-        let Some(object) = pattern.as_object().filter(|object| !object.is_empty()) else {
-            return Err(malformed(field, "an object with at least one field", pattern));
-        };
-        let fields = object.iter().map(|(name, inner)| {
-            let field = format!("{field}.{name}");
-            // Not a field, but alternatives.
-            if name == "$or" {
-                return Err(unsupported(&field, name));
-            }
-            Ok((name.clone(), Pattern::parse(&field, inner)?))
-        });
-        fields.collect::<Result<_, _>>().map(Self)
-    }
-
-    fn matches(&self, value: Option<&Value>) -> bool {
-        // All fields have to match within the same element, or two strangers would add up to a match.
-        if let Some(Value::Array(items)) = value
-            && !items.is_empty()
-        {
-            return items.iter().any(|item| self.matches(Some(item)));
+fn check_fields(field: &str, pattern: &Value) -> Result<(), String> {
+    let Some(object) = pattern.as_object().filter(|object| !object.is_empty()) else {
+        return Err(malformed(field, "an object with at least one field", pattern));
+    };
+    for (name, inner) in object {
+        let field = format!("{field}.{name}");
+        match inner {
+            // Alternatives, not a field.
+            _ if name == "$or" => return Err(unsupported(&field, name)),
+            Value::Object(_) => check_fields(&field, inner)?,
+            Value::Array(tests) if !tests.is_empty() => tests.iter().try_for_each(|test| check_test(&field, test))?,
+            _ => return Err(malformed(&field, "an object, or a list of at least one value", inner)),
         }
-        self.0.iter().all(|(name, pattern)| pattern.matches(value.and_then(|value| value.get(name))))
+    }
+    Ok(())
+}
+
+fn check_test(field: &str, test: &Value) -> Result<(), String> {
+    match test {
+        Value::Array(_) => Err(malformed(field, "a value or an operator", test)),
+        Value::Object(object) => match object.iter().collect::<Vec<_>>().as_slice() {
+            [(name, Value::Bool(_))] if *name == "exists" => Ok(()),
+            [(name, operand)] if *name == "exists" => Err(malformed(field, "true or false", operand)),
+            [(unknown, _)] => Err(unsupported(field, unknown)),
+            _ => Err(malformed(field, "an object with exactly one operator", test)),
+        },
+        _ => Ok(()),
     }
 }
 
-impl Pattern {
-    fn parse(field: &str, pattern: &Value) -> Result<Self, FilterError> {
-        match pattern {
-            Value::Object(_) => Fields::parse(field, pattern).map(Self::Nested),
-            Value::Array(tests) if !tests.is_empty() => {
-                tests.iter().map(|test| Test::parse(field, test)).collect::<Result<_, _>>().map(Self::OneOf)
-            }
-            _ => Err(malformed(field, "an object, or a list of at least one value", pattern)),
+fn matches(pattern: &Value, value: Option<&Value>) -> bool {
+    match (pattern, value) {
+        // All fields must match within one element.
+        (Value::Object(_), Some(Value::Array(items))) if !items.is_empty() => {
+            items.iter().any(|item| matches(pattern, Some(item)))
         }
-    }
-
-    fn matches(&self, value: Option<&Value>) -> bool {
-        match self {
-            Self::Nested(fields) => fields.matches(value),
-            Self::OneOf(tests) => tests.iter().any(|test| test.matches(value)),
+        (Value::Object(fields), _) => {
+            fields.iter().all(|(name, inner)| matches(inner, value.and_then(|value| value.get(name))))
         }
-    }
-}
-
-impl Test {
-    fn parse(field: &str, test: &Value) -> Result<Self, FilterError> {
-        match test {
-            Value::Object(operator) => Self::parse_operator(field, test, operator),
-            Value::Array(_) => Err(malformed(field, "a value or an operator", test)),
-            exact => Ok(Self::Equals(exact.clone())),
-        }
-    }
-
-    fn parse_operator(field: &str, test: &Value, object: &Map<String, Value>) -> Result<Self, FilterError> {
-        let mut entries = object.iter();
-        let (Some((operator, operand)), None) = (entries.next(), entries.next()) else {
-            return Err(malformed(field, "an object with exactly one operator", test));
-        };
-        match (operator.as_str(), operand) {
-            ("exists", Value::Bool(exists)) => Ok(Self::Exists(*exists)),
-            ("exists", _) => Err(malformed(field, "true or false", operand)),
-            (unknown, _) => Err(unsupported(field, unknown)),
-        }
-    }
-
-    fn matches(&self, value: Option<&Value>) -> bool {
-        match self {
-            // Lambda compares exact numbers as they are written: 300 is not 300.0.
-            Self::Equals(exact) => value.is_some_and(|value| any_leaf(value, &|leaf| leaf == exact)),
-            // The one test that can hold for a field that is not there.
-            Self::Exists(wanted) => value.is_some_and(|value| any_leaf(value, &|_| true)) == *wanted,
-        }
+        (tests, _) => tests.as_array().into_iter().flatten().any(|test| match test.get("exists") {
+            // The only test that can match an absent field.
+            Some(wanted) => value.is_some_and(|value| any_leaf(value, &|_| true)) == *wanted,
+            // Lambda compares numbers as they are written: 300 does not match 300.0.
+            None => value.is_some_and(|value| any_leaf(value, &|leaf| leaf == test)),
+        }),
     }
 }
 
-/// Whether the test holds for the value, or for an element when it is an array. An object is not a
-/// leaf: for Lambda a field that holds an object is, itself, not there.
+/// Whether the test holds for the value, or for any element of an array. For Lambda, a field that holds an object does not
+/// exist itself.
 fn any_leaf(value: &Value, test: &dyn Fn(&Value) -> bool) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| any_leaf(item, test)),
@@ -160,12 +86,12 @@ fn any_leaf(value: &Value, test: &dyn Fn(&Value) -> bool) -> bool {
     }
 }
 
-fn unsupported(field: &str, operator: &str) -> FilterError {
-    FilterError::UnknownOperator { field: field.to_owned(), operator: operator.to_owned() }
+fn unsupported(field: &str, operator: &str) -> String {
+    format!("{field}: operator {operator:?} is not supported")
 }
 
-fn malformed(field: &str, expected: &'static str, found: &Value) -> FilterError {
-    FilterError::Malformed { field: field.to_owned(), expected, found: found.clone() }
+fn malformed(field: &str, expected: &str, found: &Value) -> String {
+    format!("{field}: expected {expected}, found {found}")
 }
 
 #[cfg(test)]
@@ -182,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_matches_as_lambda_documents_it() {
+    fn values_match_as_lambda_documents_it() {
         let table = r#"
             "a"                               | "a", ["b", "a"]      | "A", null, {"a": "a"}
             ""                                | ""                   | null, []
@@ -206,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_exists_false_matches_a_field_that_is_not_there() {
+    fn only_exists_false_matches_an_absent_field() {
         for test in [json!("a"), json!(null), json!({"exists": true})] {
             assert!(!filter(&json!({"field": [test]})).matches(&json!({"other": 1})), "{test}");
         }
@@ -225,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn fields_have_to_match_within_one_element_of_an_array() {
+    fn fields_must_match_within_one_element_of_an_array() {
         let filter = filter(&json!({"lines": {"unit": ["a"], "count": [1]}}));
         assert!(filter.matches(&json!({"lines": [{"unit": "b"}, {"unit": "a", "count": 1}]})));
         assert!(!filter.matches(&json!({"lines": [{"unit": "a"}, {"count": 1}]})));
     }
 
     #[test]
-    fn a_record_passes_when_one_filter_matches_or_there_is_none() {
+    fn record_passes_if_any_filter_matches_or_there_is_none() {
         let filters = [filter(&json!({"a": [1]})), filter(&json!({"b": [1]}))];
         assert!(passes(&filters, &json!({"b": 1})));
         assert!(!passes(&filters, &json!({"c": 1})));
@@ -240,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_its_field() {
+    fn error_names_the_field() {
         let table = r#"
             {"a": {"b": [{"prefix": "x"}]}}     | $.a.b: operator "prefix" is not supported
             {"a": "x"}                          | $.a: expected an object, or a list of at least one value, found "x"

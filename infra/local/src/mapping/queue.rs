@@ -1,7 +1,7 @@
-//! Queue mapping: long polls, filters, invokes up to its concurrency side by side, deletes what succeeded.
+//! Queue mapping: receives by long polling, invokes up to its concurrency, and deletes what succeeded.
 //!
-//! What failed stays where it is and becomes visible again when its visibility timeout ends, as the queue counts it;
-//! the redrive policy is the queue's own business.
+//! A failed message becomes visible again when its visibility timeout ends. The queue counts receives and applies the
+//! redrive policy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,97 +10,70 @@ use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::aws::{Clients, REGION};
 use crate::deliveries::Deliveries;
 use crate::functions::Invocable;
-use crate::mapping::passes;
 use crate::template::QueueMapping;
 
-/// Lambda starts with five concurrent batches where the mapping names no maximum.
+/// Lambda starts with five concurrent batches if the mapping sets no maximum.
 const DEFAULT_CONCURRENCY: u32 = 5;
-/// SQS hands out at most this many messages at once.
-const RECEIVE_AT_MOST: u32 = 10;
-/// How long a poll waits for a message. A stopping host waits for its polls, so they are short.
+/// Short, because a stopping host waits for its polls.
 const LONG_POLL_SECONDS: i32 = 1;
-/// How long to wait after an error of the queue itself.
+/// The pause after a failed receive.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
 
-/// One queue mapping.
 #[derive(Debug, Clone)]
 pub struct QueuePoller {
-    /// The mapping, as the template has it.
     pub mapping: QueueMapping,
-    /// The queue.
     pub queue_url: String,
-    /// The same, as the function is told.
     pub queue_arn: String,
-    /// The function behind it.
     pub function: Invocable,
-    /// The clients.
     pub clients: Clients,
-    /// What has been delivered.
     pub deliveries: Deliveries,
 }
 
 impl QueuePoller {
-    /// Polls until it is told to stop, then waits for what is under way.
+    /// Polls until told to stop, then waits for running invocations.
     pub async fn run(self, stop: CancellationToken) {
         let concurrency = self.mapping.maximum_concurrency.unwrap_or(DEFAULT_CONCURRENCY);
         let slots = Arc::new(Semaphore::new(usize::try_from(concurrency).unwrap_or(1)));
-        let under_way = TaskTracker::new();
+        let running = TaskTracker::new();
         while !stop.is_cancelled() {
             let slot = tokio::select! {
                 () = stop.cancelled() => break,
                 slot = Arc::clone(&slots).acquire_owned() => slot,
             };
-            // Not given up when the host stops: a message that was being handed out would be lost from sight until its
-            // visibility ends.
-            match self.gather().await {
+            // Not cancelled when the host stops: a message in the response would stay hidden for its visibility timeout.
+            match self.receive().await {
                 Ok(messages) if messages.is_empty() => {}
                 Ok(messages) => {
                     let poller = self.clone();
-                    under_way.spawn(async move {
+                    running.spawn(async move {
                         poller.deliver(messages).await;
                         drop(slot);
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(queue = self.queue_arn, error, "queue cannot be read");
+                    tracing::warn!(queue = self.queue_arn, error, "cannot receive from queue; will retry");
                     let _ = tokio::time::timeout(AFTER_ERROR, stop.cancelled()).await;
                 }
             }
         }
-        under_way.close();
-        under_way.wait().await;
+        running.close();
+        running.wait().await;
     }
 
-    /// A batch: what one receive gives, or, with a batching window, what comes until it is full or the window ends.
-    async fn gather(&self) -> Result<Vec<Message>, String> {
-        let mut batch = self.receive(self.mapping.batch_size, LONG_POLL_SECONDS).await?;
-        let window = Instant::now() + Duration::from_secs(self.mapping.batching_window.into());
-        while !batch.is_empty() && Instant::now() < window {
-            let room = self.mapping.batch_size.saturating_sub(u32::try_from(batch.len()).unwrap_or(u32::MAX));
-            if room == 0 {
-                break;
-            }
-            batch.extend(self.receive(room, 1).await?);
-        }
-        Ok(batch)
-    }
-
-    async fn receive(&self, most: u32, wait_seconds: i32) -> Result<Vec<Message>, String> {
-        let most = i32::try_from(most.clamp(1, RECEIVE_AT_MOST)).unwrap_or(1);
+    async fn receive(&self) -> Result<Vec<Message>, String> {
         let request = self
             .clients
             .sqs
             .receive_message()
             .queue_url(&self.queue_url)
-            .max_number_of_messages(most)
-            .wait_time_seconds(wait_seconds)
+            .max_number_of_messages(i32::try_from(self.mapping.batch_size).unwrap_or(1))
+            .wait_time_seconds(LONG_POLL_SECONDS)
             .message_system_attribute_names(MessageSystemAttributeName::All)
             .message_attribute_names("All");
         let output = request.send().await.map_err(|error| DisplayErrorContext(&error).to_string())?;
@@ -108,28 +81,18 @@ impl QueuePoller {
     }
 
     async fn deliver(&self, messages: Vec<Message>) {
-        let (wanted, unwanted): (Vec<_>, Vec<_>) = messages
-            .into_iter()
-            .map(|message| (self.lambda_record(&message), message))
-            .partition(|(record, _)| passes(&self.mapping.filters, &for_filter(record)));
-        // Lambda deletes what the filter does not let through.
-        let mut done: Vec<Message> = unwanted.into_iter().map(|(_, message)| message).collect();
-        let (records, messages): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
-        if !records.is_empty() {
-            for record in &records {
-                self.deliveries.remember(&self.function.name, record);
+        let records: Vec<Value> = messages.iter().map(|message| self.lambda_record(message)).collect();
+        for record in &records {
+            self.deliveries.remember(&self.function.name, record);
+        }
+        match self.function.invoke(json!({"Records": records})).await {
+            Ok(response) => {
+                self.delete(&succeeded(messages, &response, self.mapping.report_batch_item_failures)).await;
             }
-            match self.function.invoke(json!({"Records": records})).await {
-                Ok(response) => {
-                    let reports = self.mapping.report_batch_item_failures;
-                    done.extend(succeeded(messages, &response, reports));
-                }
-                Err(error) => {
-                    tracing::error!(function = self.function.name, error, "function failed, batch comes back")
-                }
+            Err(error) => {
+                tracing::error!(function = self.function.name, error, "function failed; batch will be redelivered");
             }
         }
-        self.delete(&done).await;
     }
 
     async fn delete(&self, messages: &[Message]) {
@@ -141,8 +104,8 @@ impl QueuePoller {
             let entries: Vec<_> = chunk.iter().enumerate().filter_map(entry).collect();
             let delete = self.clients.sqs.delete_message_batch().queue_url(&self.queue_url).set_entries(Some(entries));
             if let Err(error) = delete.send().await {
-                // No loss: the messages come again, and consumers skip what they have done.
-                tracing::warn!(queue = self.queue_arn, error = %DisplayErrorContext(&error), "messages not deleted");
+                // Nothing is lost: consumers skip a redelivered message that they have processed.
+                tracing::warn!(queue = self.queue_arn, error = %DisplayErrorContext(&error), "cannot delete messages; they will be redelivered");
             }
         }
     }
@@ -174,17 +137,8 @@ impl QueuePoller {
     }
 }
 
-/// A filter looks into a JSON body as if it were part of the record.
-fn for_filter(record: &Value) -> Value {
-    let mut record = record.clone();
-    if let Some(body) = record["body"].as_str().and_then(|body| serde_json::from_str(body).ok()) {
-        record["body"] = body;
-    }
-    record
-}
-
-/// The messages that are done: all, or all but those that the report names. A report that names a message which is
-/// not in the batch fails the whole batch.
+/// The messages that succeeded: all, or all but those that the report names. A report that names a message outside the
+/// batch fails the whole batch.
 fn succeeded(messages: Vec<Message>, response: &Value, reports: bool) -> Vec<Message> {
     let failures = response["batchItemFailures"].as_array().filter(|_| reports);
     let failed: Vec<&str> =
@@ -207,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn all_but_the_named_messages_are_done() {
+    fn all_but_the_reported_messages_succeed() {
         assert_eq!(done(&json!({"batchItemFailures": [{"itemIdentifier": "b"}]}), true), ["a", "c"]);
         assert_eq!(done(&json!({"batchItemFailures": []}), true), ["a", "b", "c"]);
     }
 
     #[test]
-    fn a_name_that_is_not_in_the_batch_fails_all_of_it() {
+    fn report_of_an_unknown_message_fails_the_whole_batch() {
         assert!(done(&json!({"batchItemFailures": [{"itemIdentifier": "z"}]}), true).is_empty());
         assert!(done(&json!({"batchItemFailures": [{"itemIdentifier": null}]}), true).is_empty());
     }
 
     #[test]
-    fn a_report_counts_only_where_the_mapping_asks_for_it() {
+    fn report_is_ignored_unless_the_mapping_asks_for_it() {
         assert_eq!(done(&json!({"batchItemFailures": [{"itemIdentifier": "b"}]}), false), ["a", "b", "c"]);
     }
 }

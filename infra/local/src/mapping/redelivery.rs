@@ -1,4 +1,4 @@
-//! Delivering again what has been delivered, as AWS may do at any time: the same record, to the same function.
+//! Redelivers records to the functions that have received them, as AWS may do at any time.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 use crate::deliveries::Deliveries;
 use crate::functions::Invocable;
 
-/// How many deliveries there were, and how many of them failed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Redelivered {
     pub deliveries: usize,
     pub failed: usize,
 }
 
-/// Delivers everything of an event again, `times` times, all at once.
+/// Redelivers every record of an event `times` times, all concurrently.
 pub async fn redeliver(deliveries: &Deliveries, functions: &[Invocable], event_id: &str, times: u32) -> Redelivered {
     let again = deliveries.of_event(event_id);
     let again = again.iter().flat_map(|delivery| std::iter::repeat_n(delivery, usize::try_from(times).unwrap_or(0)));

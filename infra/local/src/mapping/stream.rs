@@ -1,7 +1,6 @@
-//! Stream mapping: polls every shard of a table's stream, filters, batches, and hands batches to the function.
+//! Stream mapping: polls every shard of a table's stream, filters and batches the records, and invokes the function.
 //!
-//! A poller does not spin: it wakes when the embedded engine has written something, and otherwise looks a few times
-//! a second, as Lambda does.
+//! A write to the embedded engine wakes the poller. On other engines it polls four times a second, as Lambda does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,41 +20,30 @@ use crate::functions::Invocable;
 use crate::mapping::attribute::item;
 use crate::mapping::stream_batch::{BatchDelivery, OnFailure};
 use crate::mapping::{Checkpoints, passes};
-use crate::template::{StartingPosition, StreamMapping};
+use crate::template::StreamMapping;
 
-/// How often to look for new shards.
 const SHARDS_EVERY: Duration = Duration::from_secs(30);
-/// How often to look for records when nobody wakes the poller: Lambda looks four times a second.
 const RECORDS_EVERY: Duration = Duration::from_millis(250);
-/// The same where the embedded engine wakes the poller at every write.
+/// The longest pause where the embedded engine wakes the poller at every write.
 const RECORDS_AT_LEAST_EVERY: Duration = Duration::from_secs(2);
-/// How long to wait after an error of the stream itself.
+/// The pause after a failed call.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
 
-/// One stream mapping.
 #[derive(Debug, Clone)]
 pub struct StreamPoller {
-    /// The mapping, as the template has it.
     pub mapping: StreamMapping,
-    /// The stream.
     pub stream_arn: String,
-    /// The function behind it.
     pub function: Invocable,
-    /// Where given-up batches are reported.
     pub on_failure: Option<OnFailure>,
-    /// The clients.
     pub clients: Clients,
-    /// How far it has come.
     pub checkpoints: Checkpoints,
-    /// What has been delivered.
     pub deliveries: Deliveries,
-    /// Wakes the poller at every write, where the engine is embedded.
+    /// Wakes the poller at every write to an embedded engine.
     pub writes: Option<watch::Receiver<u64>>,
-    /// Whether it has seen everything.
     pub drained: Drained,
 }
 
-/// Tells whether a poller has seen everything that was written before a given moment.
+/// Tells when a poller has seen everything that was written before a given moment.
 #[derive(Debug, Clone, Default)]
 pub struct Drained {
     shared: Arc<Polls>,
@@ -88,7 +76,7 @@ impl Drained {
 }
 
 impl StreamPoller {
-    /// Polls until it is told to stop.
+    /// Polls until told to stop.
     pub async fn run(self, stop: CancellationToken) {
         let mut known = BTreeSet::new();
         let mut shards = Vec::new();
@@ -103,7 +91,7 @@ impl StreamPoller {
                     let _ = tokio::time::timeout(SHARDS_EVERY, stop.cancelled()).await;
                 }
                 Err(error) => {
-                    tracing::warn!(stream = self.stream_arn, error, "stream cannot be described");
+                    tracing::warn!(stream = self.stream_arn, error, "cannot describe stream; will retry");
                     let _ = tokio::time::timeout(AFTER_ERROR, stop.cancelled()).await;
                 }
             }
@@ -123,7 +111,7 @@ impl StreamPoller {
         let mut iterator = None;
         while !stop.is_cancelled() {
             match self.poll(&shard, &place, iterator.take(), &stop).await {
-                Ok(Polled { next: None, .. }) => break, // The shard is closed, and everything in it is done.
+                Ok(Polled { next: None, .. }) => break, // The shard is closed and fully processed.
                 Ok(Polled { next, empty }) => {
                     iterator = next;
                     if empty {
@@ -131,7 +119,7 @@ impl StreamPoller {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(shard, error, "stream cannot be read");
+                    tracing::warn!(shard, error, "cannot read shard; will retry");
                     let _ = tokio::time::timeout(AFTER_ERROR, stop.cancelled()).await;
                 }
             }
@@ -144,7 +132,7 @@ impl StreamPoller {
             match &mut self.writes {
                 Some(writes) => {
                     if writes.changed().await.is_err() {
-                        stop.cancelled().await; // The engine is gone, and the host with it.
+                        stop.cancelled().await; // The engine has stopped, so the host is stopping.
                     }
                 }
                 None => tokio::time::sleep(RECORDS_EVERY).await,
@@ -171,7 +159,7 @@ impl StreamPoller {
         };
         let poll = self.drained.begin();
         if let Some(writes) = &mut self.writes {
-            // What is written from here on wakes the next rest; what was written before, this poll will find.
+            // This poll finds earlier writes. Later writes end the next rest.
             writes.mark_unchanged();
         }
         let output = self.clients.streams.get_records().shard_iterator(iterator).limit(1000).send().await;
@@ -185,7 +173,7 @@ impl StreamPoller {
         for chunk in records.chunks(chunk) {
             self.deliver(shard, chunk, stop).await;
             if stop.is_cancelled() {
-                break; // Not known to be done, so it comes again.
+                break; // It may be unfinished, so it is redelivered after a restart.
             }
             if let Some(last) = chunk.last().and_then(|record| record.dynamodb()?.sequence_number()) {
                 self.checkpoints.save(place, last).await;
@@ -196,19 +184,16 @@ impl StreamPoller {
 
     async fn iterator(&self, shard: &str, place: &str) -> Result<String, String> {
         let request = self.clients.streams.get_shard_iterator().stream_arn(&self.stream_arn).shard_id(shard);
-        let request = match (self.checkpoints.load(place).await?, self.mapping.starting_position) {
-            (Some(done), _) => {
-                request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(done)
-            }
-            (None, StartingPosition::TrimHorizon) => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
-            (None, StartingPosition::Latest) => request.shard_iterator_type(ShardIteratorType::Latest),
+        let request = match self.checkpoints.load(place).await? {
+            Some(done) => request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(done),
+            None => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
         };
         let output = request.send().await.map_err(|error| DisplayErrorContext(&error).to_string())?;
-        output.shard_iterator.ok_or_else(|| "no iterator in the answer".to_owned())
+        output.shard_iterator.ok_or_else(|| "GetShardIterator returned no iterator".to_owned())
     }
 
-    /// Splits records into as many lanes as the mapping has, by key, so that one item's records stay in one lane and
-    /// in order, and delivers the lanes side by side.
+    /// Splits records by key into one lane per concurrent batch, so that an item's records stay in order, and delivers the
+    /// lanes concurrently.
     async fn deliver(&self, shard: &str, records: &[Record], stop: &CancellationToken) {
         let lanes = usize::try_from(self.mapping.parallelization_factor).unwrap_or(1).max(1);
         let mut batches = vec![Vec::new(); lanes];
@@ -270,7 +255,7 @@ struct Polled {
     empty: bool,
 }
 
-/// Any spread over the lanes will do, as long as equal keys meet.
+/// Equal keys must have the same lane.
 fn lane(record: &Value, lanes: usize) -> usize {
     let keys = record["dynamodb"]["Keys"].to_string();
     keys.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % lanes

@@ -1,4 +1,4 @@
-//! Delivering one batch of a stream: retries, partial responses, bisecting, and giving up.
+//! Delivers one batch of a stream: retries, partial batch responses, bisecting, and the on-failure destination.
 
 use std::time::Duration;
 
@@ -17,16 +17,13 @@ const BACKOFF: Backoff = Backoff {
     jitter: (0.5, 1.5),
 };
 
-/// The queue that is told of batches that were given up on: where they stand in the stream, not what is in them.
+/// The queue that receives the stream position of a batch that was given up, without its records.
 #[derive(Debug, Clone)]
 pub struct OnFailure {
-    /// The client.
     pub sqs: aws_sdk_sqs::Client,
-    /// The queue.
     pub queue_url: String,
 }
 
-/// What a batch is delivered with.
 #[derive(Debug)]
 pub struct BatchDelivery<'a> {
     pub mapping: &'a StreamMapping,
@@ -37,20 +34,20 @@ pub struct BatchDelivery<'a> {
     pub stop: &'a CancellationToken,
 }
 
-/// What is left to do of a batch after an invocation.
+/// What remains of a batch after an invocation.
 #[derive(Debug, PartialEq)]
 enum Left {
     Nothing,
-    /// The function named the first record that failed; all before it are done.
+    /// The response names the first failed record. All records before it succeeded.
     From(usize),
-    /// The function failed as a whole, or named what is not in the batch.
+    /// The invocation failed, or the response names a record outside the batch.
     Everything,
 }
 
 impl BatchDelivery<'_> {
-    /// Returns when every record is done or given up on, or the host stops.
+    /// Returns when every record was processed or given up, or the host stops.
     pub async fn deliver(&self, batch: Vec<Value>) {
-        // Halves of a bisected batch, the earlier one last; each has its own count of attempts.
+        // Halves of a bisected batch, the earlier one last, each with its own number of attempts.
         let mut waiting = vec![(batch, 0)];
         while let Some((batch, attempts)) = waiting.pop() {
             let batch = self.drop_too_old(batch).await;
@@ -69,7 +66,7 @@ impl BatchDelivery<'_> {
             let attempts = attempts + 1;
             match left {
                 Left::Nothing => {}
-                // What is left is another batch, with attempts of its own.
+                // The remainder is a new batch with its own attempts.
                 Left::From(first) if first > 0 => waiting.push((batch[first..].to_vec(), 0)),
                 Left::From(_) | Left::Everything if self.exhausted(attempts) => {
                     self.give_up(&batch, "RetryAttemptsExhausted", attempts).await;
@@ -106,7 +103,7 @@ impl BatchDelivery<'_> {
     }
 
     async fn give_up(&self, batch: &[Value], condition: &str, attempts: u32) {
-        tracing::error!(shard = self.shard, records = batch.len(), condition, "batch given up");
+        tracing::error!(shard = self.shard, records = batch.len(), condition, "batch moved to on-failure queue");
         let Some(on_failure) = self.on_failure else { return };
         let sequence = |record: Option<&Value>| record.map(|record| record["dynamodb"]["SequenceNumber"].clone());
         let report = json!({
@@ -128,7 +125,7 @@ impl BatchDelivery<'_> {
         });
         let send = on_failure.sqs.send_message().queue_url(&on_failure.queue_url).message_body(report.to_string());
         if let Err(error) = send.send().await {
-            tracing::error!(error = %aws_sdk_sqs::error::DisplayErrorContext(&error), "on-failure queue out of reach");
+            tracing::error!(error = %aws_sdk_sqs::error::DisplayErrorContext(&error), "cannot send to on-failure queue");
         }
     }
 }
@@ -140,7 +137,7 @@ fn left_of(batch: &[Value], response: &Result<Value, String>, reports: bool) -> 
     let position = |failure: &Value| {
         batch.iter().position(|record| record["dynamodb"]["SequenceNumber"] == failure["itemIdentifier"])
     };
-    // Lambda goes back to the lowest sequence number named; a name it does not know fails the whole batch.
+    // Lambda resumes at the lowest reported sequence number. An unknown one fails the whole batch.
     let positions: Option<Vec<usize>> = failures.iter().map(position).collect();
     positions.and_then(|positions| positions.into_iter().min()).map_or(Left::Everything, Left::From)
 }
@@ -160,7 +157,7 @@ mod tests {
         Ok(json!({"batchItemFailures": numbers.iter().map(|n| json!({"itemIdentifier": n})).collect::<Vec<_>>()}))
     }
 
-    /// What a function was invoked with, batch by batch, and what the on-failure queue was told.
+    /// The batches that a function was invoked with, and the messages in the on-failure queue.
     async fn delivered(
         mapping: StreamMapping,
         fails: fn(&[String]) -> Result<Value, String>,
@@ -205,9 +202,7 @@ mod tests {
         StreamMapping {
             name: "Test".to_owned(),
             table: "Table".to_owned(),
-            starting_position: crate::template::StartingPosition::TrimHorizon,
             batch_size: 10,
-            batching_window: 0,
             parallelization_factor: 1,
             filters: Vec::new(),
             report_batch_item_failures: true,
@@ -243,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_record_too_old_is_given_up_without_an_invocation() {
+    async fn too_old_record_is_given_up_without_an_invocation() {
         let too_old = StreamMapping { maximum_record_age: Some(60), ..mapping(false, None) };
         let (seen, told) = delivered(too_old, |_| Ok(Value::Null)).await;
         assert!(seen.is_empty());
@@ -257,19 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_named_record_is_where_it_goes_on() {
+    fn retry_resumes_at_the_lowest_reported_record() {
         assert_eq!(left_of(&batch(), &named(&["12", "11"]), true), Left::From(1));
     }
 
     #[test]
-    fn an_error_or_an_unknown_name_fails_the_whole_batch() {
+    fn error_or_unknown_record_fails_the_whole_batch() {
         assert_eq!(left_of(&batch(), &Err("boom".to_owned()), true), Left::Everything);
         assert_eq!(left_of(&batch(), &named(&["99"]), true), Left::Everything);
         assert_eq!(left_of(&batch(), &named(&[""]), true), Left::Everything);
     }
 
     #[test]
-    fn a_report_counts_only_where_the_mapping_asks_for_it() {
+    fn report_is_ignored_unless_the_mapping_asks_for_it() {
         assert_eq!(left_of(&batch(), &named(&["11"]), false), Left::Nothing);
     }
 }

@@ -6,15 +6,13 @@ use std::fmt::Display;
 /// Why a template was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// The text is not YAML, or a mapping has the same key twice.
+    /// Also if a mapping has the same key twice.
     #[error("the template is not valid YAML: {0}")]
     Yaml(#[from] yaml_serde::Error),
-    /// One entry is wrong.
     #[error("{path}: {problem}")]
     Entry {
-        /// Where, as `Resources.EventsTable.Properties.KeySchema[0]`.
+        /// For example `Resources.EventsTable.Properties.KeySchema[0]`.
         path: String,
-        /// What is wrong there.
         problem: String,
     },
 }
@@ -24,12 +22,12 @@ impl TemplateError {
         Self::Entry { path: path.into(), problem: problem.to_string() }
     }
 
-    /// An error whose path is added by the callers, from the inside out.
+    /// An error without a path. Callers add it with [`Self::within`].
     pub(super) fn here(problem: impl Display) -> Self {
         Self::at("", problem)
     }
 
-    /// The same error, seen from one level above.
+    /// The same error one level up.
     pub(super) fn within(self, segment: &str) -> Self {
         match self {
             Self::Entry { path, problem } => Self::Entry { path: join(segment, &path), problem },
@@ -46,14 +44,11 @@ pub(super) fn join(path: &str, below: &str) -> String {
     }
 }
 
-/// A function's variable refers to something that does not exist on this machine.
+/// A variable refers to a resource that does not exist locally.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{function}: variable {variable} refers to {reference}, which does not exist locally: set {variable}")]
+#[error("{function}: variable {variable} refers to {reference}, which does not exist locally; set {variable}")]
 pub struct UnresolvedVariable {
-    /// The logical id of the function.
     pub function: String,
-    /// The name of the variable.
     pub variable: String,
-    /// What it refers to.
     pub reference: Reference,
 }

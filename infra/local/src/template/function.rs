@@ -1,4 +1,4 @@
-//! `AWS::Serverless::Function`: which binary runs, with what environment, woken by what.
+//! `AWS::Serverless::Function`: which binary runs, with which environment and role, invoked by what.
 
 use super::error::TemplateError;
 use super::mapping::{Event, QueueMapping, ScheduleMapping, StreamMapping};
@@ -12,24 +12,19 @@ use yaml_serde::Mapping;
 /// A function and everything that invokes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
-    /// The name within the template.
     pub logical_id: String,
-    /// The cargo binary (`Metadata.BuildProperties.Binary`).
+    /// `Metadata.BuildProperties.Binary`.
     pub binary: String,
-    /// How long one invocation may take, in seconds.
+    /// In seconds.
     pub timeout: u32,
-    /// The logical id of its role. Without one it may do nothing.
+    /// The logical id of the role. Without one, everything is denied.
     pub role: Option<String>,
-    /// Its variables, those of `Globals` included; see [`Template::environment`].
+    /// The variables, including those of `Globals`. See [`Template::environment`].
     pub environment: BTreeMap<String, Value>,
-    /// The names of all variables that the template declares for it, also of those that are `AWS::NoValue`:
-    /// `sam local` passes no others to a function.
+    /// The names of all declared variables, including those that are `AWS::NoValue`. `sam local` passes no others.
     pub declared: BTreeSet<String>,
-    /// The streams that it reads.
     pub streams: Vec<StreamMapping>,
-    /// The queues that it consumes.
     pub queues: Vec<QueueMapping>,
-    /// The times at which it runs.
     pub schedules: Vec<ScheduleMapping>,
 }
 
@@ -46,7 +41,7 @@ struct BuildProperties {
 }
 
 properties! {
-    /// Of a function, and of `Globals.Function`. `Policies` is missing: the template does not show what SAM makes of it.
+    /// Of a function and of `Globals.Function`. `Policies` is refused: the template does not show what SAM makes of it.
     #[derive(Default)]
     struct Properties {
         environment: Option<Environment>,
@@ -55,7 +50,7 @@ properties! {
         role: Option<String>,
         timeout: Option<Whole<1, 900>>,
     }
-    // Packaging, networks and size: the local host runs the handler within its own process.
+    // Packaging, network and size: the local host runs the handler in its own process.
     ignored {
         Architectures AutoPublishAlias CodeUri DeadLetterQueue DeploymentPreference Description EphemeralStorage
         EventInvokeConfig FunctionName Handler KmsKeyArn Layers LoggingConfig MemorySize PackageType
@@ -71,7 +66,7 @@ properties! {
 }
 
 impl Function {
-    /// `template` has to hold the tables and queues already.
+    /// `template` must already hold the tables and queues.
     pub(super) fn read(resource: &Resource, globals: &Properties, template: &Template) -> Result<Self, TemplateError> {
         let metadata: Metadata = typed(&format!("{}.Metadata", resource.path), &resource.metadata)?;
         let path = resource.properties_path();

@@ -1,7 +1,7 @@
-//! `AWS::Serverless::HttpApi`: which routes there are, who may call each, and which function answers.
+//! `AWS::Serverless::HttpApi`: the routes, who may call each, and the function behind them.
 //!
-//! Routes stand in `DefinitionBody`, an OpenAPI document with API Gateway's extensions. What is not there is not
-//! reachable when deployed, so it is not here either.
+//! Routes are read from `DefinitionBody`, an OpenAPI document with API Gateway's extensions. A route that is not there
+//! is unreachable when deployed, and here as well.
 
 use super::error::TemplateError;
 use super::typed::{Invocation, Text, only, properties};
@@ -11,40 +11,34 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use yaml_serde::Mapping;
 
-/// The HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpApi {
-    /// The name within the template.
     pub logical_id: String,
-    /// The logical id of the function behind every route.
+    /// The function behind every route.
     pub function: String,
-    /// Its routes.
     pub routes: Vec<HttpRoute>,
 }
 
-/// A route of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HttpRoute {
-    /// The method, in capitals.
+    /// In capitals.
     pub method: String,
-    /// The path, with its parameters in braces.
+    /// With parameters in braces.
     pub path: String,
-    /// Who may call it.
     pub access: Access,
 }
 
-/// Who may call a route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Anybody.
+    /// No token is needed.
     Open,
-    /// Who has a token; and, where scopes are named, one of them.
+    /// A token is needed, with one of these scopes if there are any.
     Token(Vec<String>),
 }
 
 properties! {
     struct Properties { definition_body: Body, route_settings: Option<Mapping> }
-    // Logs, limits and names have no meaning on one machine.
+    // Logs, limits and names mean nothing on one machine.
     ignored { AccessLogSettings DefaultRouteSettings Description Domain FailOnWarnings Name Tags }
 }
 
@@ -66,7 +60,7 @@ struct Body {
 struct Components {
     #[serde(rename = "securitySchemes")]
     schemes: BTreeMap<String, Scheme>,
-    #[serde(rename = "x-amazon-apigateway-integrations", default)]
+    #[serde(rename = "x-amazon-apigateway-integrations")]
     integrations: BTreeMap<String, Integration>,
 }
 
@@ -97,28 +91,35 @@ struct Operations {
 struct Operation {
     security: Option<Vec<BTreeMap<String, Vec<Text>>>>,
     #[serde(rename = "x-amazon-apigateway-integration")]
-    integration: Integration,
+    integration: IntegrationRef,
     #[serde(rename = "responses")]
     _responses: Option<IgnoredAny>,
 }
 
-/// One in full, or a `$ref` to one of `components`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Integration {
+#[serde(deny_unknown_fields)]
+struct IntegrationRef {
     #[serde(rename = "$ref")]
-    reference: Option<Text>,
-    uri: Option<Invocation>,
-    r#type: Option<Proxy>,
+    reference: Text,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Integration {
+    uri: Invocation,
+    #[serde(rename = "type")]
+    _type: Proxy,
     /// API Gateway invokes a function by POST, whatever the route's method.
-    http_method: Option<Post>,
-    payload_format_version: Option<Version>,
+    #[serde(rename = "httpMethod")]
+    _http_method: Post,
+    #[serde(rename = "payloadFormatVersion")]
+    _payload_format_version: Version,
 }
 
 only! { Jwt = "jwt", Proxy = "AWS_PROXY", Post = "POST", Version = "2.0" }
 
 impl HttpApi {
-    /// `template` has to hold the functions already.
+    /// `template` must already hold the functions.
     pub(super) fn read(resource: &Resource, template: &Template) -> Result<Self, TemplateError> {
         let path = resource.properties_path();
         let Properties { definition_body: body, route_settings, .. } = resource.typed()?;
@@ -135,8 +136,12 @@ impl HttpApi {
         for (path, operations) in body.paths {
             for (method, operation) in operations.by_method() {
                 let at = format!("{body_path}.paths.{path}.{method}");
-                let function = operation.integration.function(&body.components.integrations, template);
-                let function = function
+                let Text(reference) = &operation.integration.reference;
+                let name = reference.strip_prefix("#/components/x-amazon-apigateway-integrations/");
+                let integration = name.and_then(|name| body.components.integrations.get(name));
+                let integration = integration.ok_or_else(|| format!("there is no integration {reference:?}"));
+                let function = integration
+                    .and_then(|integration| template.invoked(&integration.uri))
                     .map_err(|problem| TemplateError::at(format!("{at}.x-amazon-apigateway-integration"), problem))?;
                 functions.insert(function, at.clone());
                 let access = Access::new(operation.security, &scheme);
@@ -161,7 +166,7 @@ impl HttpApi {
         }
     }
 
-    /// The route of a request, as API Gateway finds it: a named segment goes before a parameter.
+    /// Finds the route of a request as API Gateway does: a named segment wins over a parameter.
     pub fn route(&self, method: &str, path: &str) -> Option<&HttpRoute> {
         let matching = self.routes.iter().filter(|route| route.method == method && route.matches(path));
         matching.min_by_key(|route| route.path.matches('{').count())
@@ -198,24 +203,6 @@ impl Access {
                 Ok(Self::Token(scopes.into_iter().map(|scope| scope.0).collect()))
             }
             _ => Err(format!("must be one requirement of {scheme}")),
-        }
-    }
-}
-
-impl Integration {
-    /// The logical id of the function.
-    fn function(&self, shared: &BTreeMap<String, Self>, template: &Template) -> Result<String, String> {
-        if let Some(Text(reference)) = &self.reference {
-            let name = reference.strip_prefix("#/components/x-amazon-apigateway-integrations/");
-            let integration = name.and_then(|name| shared.get(name)).filter(|shared| shared.reference.is_none());
-            let integration = integration.ok_or_else(|| format!("there is no integration {reference:?}"))?;
-            return integration.function(shared, template);
-        }
-        match self {
-            Self { uri: Some(uri), r#type: Some(_), http_method: Some(_), payload_format_version: Some(_), .. } => {
-                template.invoked(uri)
-            }
-            _ => Err("must have type, httpMethod, payloadFormatVersion and uri".to_owned()),
         }
     }
 }

@@ -1,13 +1,11 @@
-//! Reads `infra/template.yaml`, the template that is deployed, into what the local host acts on.
+//! Reads `infra/template.yaml`, so that the local host runs what is deployed.
 //!
-//! Tables, queues, functions and event source mappings come from here and from nowhere else, so what
-//! runs on a laptop is what is deployed. A mistake stops the start and is named by its path in the
-//! template: a misspelt mapping property passes SAM's linters and would otherwise only be missed in
-//! production. What has no meaning on one machine (alarms, backups) is skipped, by name;
-//! resources that would act in AWS but that this file does not read are refused.
+//! A mistake stops the start and is named by its path in the template: SAM's linters miss a misspelt property of an
+//! event source mapping. Resources without a meaning on one machine (alarms, backups) are skipped. Resources that would
+//! act in AWS and are not read here are refused.
 
 #[cfg(test)]
-mod deployed;
+pub mod deployed;
 mod error;
 mod function;
 mod http;
@@ -16,22 +14,22 @@ mod parameters;
 mod queue;
 mod resolve;
 mod role;
-mod socket;
 mod table;
 #[cfg(test)]
 mod tests;
 mod typed;
 mod value;
+mod websocket;
 
 pub use error::{TemplateError, UnresolvedVariable};
 pub use function::Function;
-pub use http::{Access, HttpApi, HttpRoute};
-pub use mapping::{QueueMapping, ScheduleMapping, StartingPosition, StreamMapping};
-pub use queue::{Queue, Redrive};
-pub use role::{Right, Role};
-pub use socket::{Route, SocketApi};
-pub use table::{AttributeType, Index, KeySchema, Projection, StreamView, Table};
+pub use http::{Access, HttpApi};
+pub use mapping::{QueueMapping, ScheduleMapping, StreamMapping};
+pub use queue::Queue;
+pub use role::Role;
+pub use table::{KeySchema, Projection, Table};
 pub use value::{Reference, Value};
+pub use websocket::{Route, WebSocketApi};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -40,24 +38,18 @@ use std::fmt::Display;
 use typed::{Invocation, Text, properties, typed};
 use yaml_serde::{Mapping, Value as Yaml};
 
-/// What the template declares, in the order in which it does.
+/// What the template declares, in its order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
-    /// Every `AWS::DynamoDB::Table`.
     pub tables: Vec<Table>,
-    /// Every `AWS::SQS::Queue`.
     pub queues: Vec<Queue>,
-    /// Every `AWS::Serverless::Function`.
     pub functions: Vec<Function>,
-    /// Every `AWS::IAM::Role` of these functions.
     pub roles: Vec<Role>,
-    /// The `AWS::Serverless::HttpApi`, if there is one.
     pub http: Option<HttpApi>,
-    /// The `AWS::ApiGatewayV2::Api` of live sockets, if there is one.
-    pub sockets: Option<SocketApi>,
+    pub websocket_api: Option<WebSocketApi>,
 }
 
-/// Resources that would run, store or allow something in AWS, and that have a form which is read here.
+/// Resources that would run, store or allow something in AWS, and have a supported alternative.
 const REFUSED: [&str; 8] = [
     "AWS::DynamoDB::GlobalTable",
     "AWS::Events::Rule",
@@ -69,7 +61,6 @@ const REFUSED: [&str; 8] = [
     "AWS::Serverless::SimpleTable",
 ];
 
-/// A resource that the deployment has.
 struct Resource {
     logical_id: String,
     path: String,
@@ -79,7 +70,7 @@ struct Resource {
 }
 
 properties! {
-    /// What stands around the properties of every resource.
+    /// A resource without its properties.
     struct Entry { r#type: Text, metadata: Option<Yaml>, properties: Option<Yaml> }
     ignored { Condition CreationPolicy DeletionPolicy DependsOn UpdatePolicy UpdateReplacePolicy }
 }
@@ -112,8 +103,7 @@ impl Resource {
         typed(&self.properties_path(), &self.properties)
     }
 
-    /// The name that it has; without one, what CloudFormation makes up, less its random end, which has no use where the
-    /// stack is alone.
+    /// The given name, or the one that CloudFormation would generate without its random suffix.
     fn name(&self, name: Option<Text>, stack: &str) -> String {
         name.map_or_else(|| format!("{stack}-{}", self.logical_id), |name| name.0)
     }
@@ -128,11 +118,8 @@ impl Resource {
 }
 
 impl Template {
-    /// Reads a template. `parameters` holds the values of its parameters, where they differ from
-    /// their defaults, and of the pseudo parameters that it uses (`AWS::StackName`, `AWS::Region`, …).
-    ///
-    /// # Errors
-    /// At the first mistake; the error names the entry by its path.
+    /// Reads a template with values for its parameters and for the pseudo parameters that it uses, such as
+    /// `AWS::StackName`. The error names the first mistake by its path.
     pub fn parse(yaml: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
         let sections = resolve::resolve(yaml, parameters)?;
         let section = |name: &str| sections.get(name).and_then(Yaml::as_mapping).into_iter().flatten();
@@ -151,7 +138,7 @@ impl Template {
             functions: Vec::new(),
             roles: Vec::new(),
             http: None,
-            sockets: None,
+            websocket_api: None,
         };
         for resource in of_kind("AWS::DynamoDB::Table") {
             let table = Table::read(resource, stack)?;
@@ -183,43 +170,36 @@ impl Template {
             }
         }
         for resource in of_kind("AWS::Serverless::HttpApi") {
-            // Two APIs would be two gateways.
+            // A second API would need a second gateway.
             if template.http.is_some() {
                 return Err(resource.unsupported());
             }
             template.http = Some(HttpApi::read(resource, &template)?);
         }
-        template.sockets = SocketApi::read(&resources, &template)?;
+        template.websocket_api = WebSocketApi::read(&resources, &template)?;
         Ok(template)
     }
 
-    /// The table with this logical id.
     pub fn table(&self, logical_id: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.logical_id == logical_id)
     }
 
-    /// The queue with this logical id.
     pub fn queue(&self, logical_id: &str) -> Option<&Queue> {
         self.queues.iter().find(|queue| queue.logical_id == logical_id)
     }
 
-    /// The function with this logical id.
     pub fn function(&self, logical_id: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.logical_id == logical_id)
     }
 
-    /// The role of a function, if it has one.
     pub fn role(&self, function: &Function) -> Option<&Role> {
         self.roles.iter().find(|role| Some(&role.logical_id) == function.role.as_ref())
     }
 
-    /// The variables that a function starts with. `overrides` replace what the template says, by
-    /// name; `locate` tells what exists only once it has been created (URLs, ARNs), while names are
-    /// filled in from the template.
+    /// The environment of a function. `overrides` replace variables. `locate` resolves references that exist only after
+    /// creation, such as URLs and ARNs.
     ///
-    /// # Errors
-    /// When a variable that is not overridden refers to something that `locate` does not know: the
-    /// template may use resources that do not exist on one machine as long as nobody needs them.
+    /// A reference that `locate` does not know is an error only if its variable is not overridden.
     pub fn environment(
         &self,
         function: &Function,
@@ -246,7 +226,6 @@ impl Template {
         Ok(environment)
     }
 
-    /// The function that an integration invokes.
     fn invoked(&self, Invocation(function): &Invocation) -> Result<String, String> {
         match self.function(function) {
             Some(function) => Ok(function.logical_id.clone()),
@@ -255,7 +234,7 @@ impl Template {
     }
 }
 
-/// Two resources with one name would silently be one and the same here; AWS refuses the second.
+/// AWS refuses a second resource with the same name. Here, both would be the same resource.
 fn named_once<'o>(
     resource: &Resource,
     name: &str,

@@ -1,4 +1,4 @@
-//! `Parameters`: what a deployment says, checked against the values and the pattern that are allowed.
+//! `Parameters`: their values, checked against the allowed values and patterns.
 
 use super::error::TemplateError;
 use super::typed::{Text, properties, typed};
@@ -15,7 +15,7 @@ properties! {
     ignored { ConstraintDescription Description MaxLength MaxValue MinLength MinValue NoEcho }
 }
 
-/// The value of each parameter, pseudo parameters included: a text, or a list of texts.
+/// The value of each parameter, including pseudo parameters: a text or a list of texts.
 pub(super) fn read(
     declared: &Mapping,
     given: &BTreeMap<String, String>,
@@ -42,11 +42,11 @@ impl Parameter {
     fn value(&self, given: Option<&String>) -> Result<Yaml, String> {
         let default = self.default.as_ref().map(|default| &default.0);
         let value = given.or(default).ok_or("has no default and no value was given")?;
-        let is_list = self.r#type.0 == "CommaDelimitedList" || self.r#type.0.starts_with("List<");
+        let is_list = self.r#type.0 == "CommaDelimitedList";
         let items: Vec<&str> = if is_list { value.split(',').map(str::trim).collect() } else { vec![value] };
         for item in &items {
             self.check(item)?;
-            // A default is the template's own; what it is used for checks it.
+            // Defaults may break the pattern, for example to switch a feature off.
             if given.is_some() {
                 self.check_given(item)?;
             }

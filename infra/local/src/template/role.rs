@@ -1,7 +1,7 @@
-//! `AWS::IAM::Role` of a function: which action it may do to which resource.
+//! `AWS::IAM::Role` of a function: its permissions.
 //!
-//! Read strictly, since what is not understood here would be a right that nobody checks: statements allow, name each
-//! action, and name resources; managed policies and exceptions (`NotAction`, …) are refused.
+//! Policies are read strictly: a statement must allow, name each action in full, and name resources. Managed policies
+//! and exceptions such as `NotAction` are refused, because nothing here would enforce them.
 
 use super::Resource;
 use super::error::TemplateError;
@@ -10,23 +10,20 @@ use super::value::Value;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The role of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Role {
-    /// The name within the template.
     pub logical_id: String,
-    /// What it allows; everything else is denied.
-    pub rights: Vec<Right>,
+    /// Everything else is denied.
+    pub permissions: Vec<Permission>,
 }
 
-/// One action on one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Right {
-    /// As `dynamodb:PutItem`.
+pub struct Permission {
+    /// For example `dynamodb:PutItem`.
     pub action: String,
-    /// An ARN, in which `*` stands for anything.
+    /// An ARN in which `*` stands for any text.
     pub resource: Value,
-    /// What must hold besides: for each key, as `ses:FromAddress`, one of these values (`StringEquals`).
+    /// The allowed values of each condition key (`StringEquals`).
     pub conditions: BTreeMap<String, Vec<Value>>,
 }
 
@@ -37,7 +34,7 @@ properties! {
     }
     ignored { Description MaxSessionDuration Path RoleName Tags }
 
-    /// Lambda may take the role on, and nobody else.
+    /// Only Lambda may assume the role.
     struct Trust { effect: Allow, action: AssumeRole, principal: Principal }
 
     struct Principal { service: Lambda }
@@ -85,28 +82,27 @@ impl TryFrom<Text> for Action {
 impl Role {
     pub(super) fn read(resource: &Resource) -> Result<Self, TemplateError> {
         let properties: Properties = resource.typed()?;
-        let mut rights = Vec::new();
+        let mut permissions = Vec::new();
         for statement in properties.policies.into_iter().flat_map(|policy| policy.policy_document.statement) {
             let conditions = statement.condition.into_iter().flat_map(|condition| condition.string_equals);
             let conditions: BTreeMap<_, _> = conditions.map(|(key, values)| (key, values.0)).collect();
             for Action(action) in statement.action.0 {
-                rights.extend(statement.resource.0.iter().map(|resource| Right {
+                permissions.extend(statement.resource.0.iter().map(|resource| Permission {
                     action: action.clone(),
                     resource: resource.clone(),
                     conditions: conditions.clone(),
                 }));
             }
         }
-        Ok(Self { logical_id: resource.logical_id.clone(), rights })
+        Ok(Self { logical_id: resource.logical_id.clone(), permissions })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
     use super::*;
-    use crate::template::{Function, Template};
+    use crate::template::Template;
+    use crate::template::deployed::roles::granted;
 
     const SMALL: &str = r#"
 Resources:
@@ -131,26 +127,13 @@ Resources:
   OtherRole: { Type: AWS::IAM::Role, Properties: { ManagedPolicyArns: [arn:of-nobody-here] } }
 "#;
 
-    fn parse(yaml: &str, more: &[(&str, &str)]) -> Result<Template, TemplateError> {
-        let pseudo = [
-            ("AWS::Partition", "aws"),
-            ("AWS::URLSuffix", "amazonaws.com"),
-            ("AWS::StackName", "stack"),
-            ("AWS::Region", "eu-west-1"),
-            ("AWS::AccountId", "000000000000"),
-        ];
-        let given = pseudo.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Template::parse(yaml, &given.collect::<BTreeMap<_, _>>())
-    }
-
-    fn granted(template: &Template, function: &Function) -> BTreeSet<(String, String)> {
-        let role = template.role(function).unwrap_or_else(|| panic!("{} has no role", function.logical_id));
-        role.rights.iter().map(|right| (right.action.clone(), right.resource.to_string())).collect()
+    fn parse(yaml: &str) -> Result<Template, TemplateError> {
+        Template::parse(yaml, &crate::template::deployed::pseudo_parameters(&[]))
     }
 
     #[test]
     fn a_role_allows_each_action_on_each_resource_of_a_statement() {
-        let template = parse(SMALL, &[]).expect("a template");
+        let template = parse(SMALL).expect("a template");
         let expected = [
             ("sqs:ReceiveMessage", "${Queue.Arn}"),
             ("sqs:ReceiveMessage", "arn:*"),
@@ -167,11 +150,11 @@ Resources:
     fn a_right_keeps_the_condition_of_its_statement() {
         let condition =
             "Resource: \"*\", Condition: { StringEquals: { ses:FromAddress: [a@example.com, !Ref Queue] } }";
-        let template = parse(&SMALL.replacen("Resource: \"*\"", condition, 1), &[]).expect("a template");
-        let right = template.roles[0].rights.last().expect("a right");
+        let template = parse(&SMALL.replacen("Resource: \"*\"", condition, 1)).expect("a template");
+        let right = template.roles[0].permissions.last().expect("a right");
         let values: Vec<_> = right.conditions["ses:FromAddress"].iter().map(ToString::to_string).collect();
         assert_eq!(values, ["a@example.com", "${Queue}"]);
-        assert!(template.roles[0].rights[0].conditions.is_empty());
+        assert!(template.roles[0].permissions[0].conditions.is_empty());
     }
 
     #[test]
@@ -229,80 +212,10 @@ Resources:
             ),
         ] {
             assert!(SMALL.contains(piece), "{piece}");
-            let spoilt = parse(&SMALL.replacen(piece, replacement, 1), &[]).expect_err("a mistake");
+            let spoilt = parse(&SMALL.replacen(piece, replacement, 1)).expect_err("a mistake");
             match problem.strip_suffix('…') {
                 Some(begin) => assert!(spoilt.to_string().starts_with(begin), "{spoilt}"),
                 None => assert_eq!(spoilt.to_string(), problem),
-            }
-        }
-    }
-
-    /// What AWS does in a function's name and the local host does not, or not all of it.
-    const PLATFORM: [&str; 11] = [
-        "dynamodb:DescribeStream",
-        "dynamodb:GetRecords",
-        "dynamodb:GetShardIterator",
-        "dynamodb:ListStreams",
-        "logs:CreateLogStream",
-        "logs:PutLogEvents",
-        "sqs:DeleteMessage",
-        "sqs:GetQueueAttributes",
-        "sqs:ReceiveMessage",
-        "xray:PutTelemetryRecords",
-        "xray:PutTraceSegments",
-    ];
-
-    /// What the mappings of a function, its log group and its traces need.
-    fn needed(function: &Function) -> BTreeSet<(String, String)> {
-        let name = function.logical_id.strip_suffix("Function").expect("a function");
-        let words =
-            name.chars().flat_map(|c| c.is_uppercase().then_some('-').into_iter().chain([c.to_ascii_lowercase()]));
-        let log =
-            format!("arn:aws:logs:eu-west-1:000000000000:log-group:/aws/lambda/stack{}:*", words.collect::<String>());
-        let mut needed = vec![
-            ("logs:CreateLogStream", log.clone()),
-            ("logs:PutLogEvents", log),
-            ("xray:PutTelemetryRecords", "*".to_owned()),
-            ("xray:PutTraceSegments", "*".to_owned()),
-        ];
-        for mapping in &function.queues {
-            let queue = format!("${{{}.Arn}}", mapping.queue);
-            let actions = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
-            needed.extend(actions.map(|action| (action, queue.clone())));
-        }
-        for mapping in &function.streams {
-            let stream = format!("${{{}.StreamArn}}", mapping.table);
-            let actions = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"];
-            needed.extend(actions.map(|action| (action, stream.clone())));
-            needed.push(("dynamodb:ListStreams", "*".to_owned()));
-        }
-        needed.into_iter().map(|(action, resource)| (action.to_owned(), resource)).collect()
-    }
-
-    #[test]
-    fn the_platform_may_do_in_a_functions_name_what_its_mappings_need_and_nothing_else() {
-        let template = parse(include_str!("../../../template.yaml"), &crate::outside::PARAMETERS).expect("a template");
-        let roles: BTreeSet<_> = template.functions.iter().map(|function| &function.role).collect();
-        assert_eq!(roles.len(), template.functions.len(), "each function has a role of its own");
-        for function in &template.functions {
-            let granted = granted(&template, function);
-            let (platform, own): (BTreeSet<_>, BTreeSet<_>) =
-                granted.into_iter().partition(|(action, _)| PLATFORM.contains(&action.as_str()));
-            assert_eq!(platform, needed(function), "{}", function.logical_id);
-            for mapping in &function.streams {
-                let failures = mapping.on_failure.as_ref().expect("a queue for what is given up");
-                let reported = ("sqs:SendMessage".to_owned(), format!("${{{failures}.Arn}}"));
-                assert!(own.contains(&reported), "{reported:?}");
-            }
-            for (action, resource) in own.iter().filter(|(_, resource)| resource.contains('*')) {
-                match action.as_str() {
-                    "execute-api:ManageConnections" => {
-                        assert!(resource.ends_with("/POST/@connections/*"), "{resource}")
-                    }
-                    // Limited by the sender's address.
-                    "ses:SendEmail" => assert!(resource.ends_with(":identity/*"), "{resource}"),
-                    _ => panic!("{action} on {resource}"),
-                }
             }
         }
     }

@@ -2,91 +2,46 @@
 
 use super::Resource;
 use super::error::TemplateError;
-use super::typed::{Flag, Text, properties};
+use super::typed::{Flag, Text, only, properties};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// A table.
+/// A table whose key attributes are texts and whose stream, if it has one, shows new images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// The name within the template.
     pub logical_id: String,
-    /// The name of the table itself.
     pub name: String,
-    /// Its primary key.
     pub key: KeySchema,
-    /// The types of all attributes that are part of a key, of the table's or of an index's.
-    pub attributes: BTreeMap<String, AttributeType>,
-    /// The global secondary indexes.
-    pub indexes: Vec<Index>,
-    /// The local ones, which share the partition key.
+    /// All attributes that are part of a key, of the table or of an index.
+    pub attributes: BTreeSet<String>,
+    pub global_indexes: Vec<Index>,
     pub local_indexes: Vec<Index>,
-    /// What its stream shows, if it has one.
-    pub stream: Option<StreamView>,
-    /// The attribute that holds the time of expiry, if items expire.
+    pub has_stream: bool,
+    /// The attribute that holds the time of expiry.
     pub ttl: Option<String>,
 }
 
-/// The attributes that form a key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<KeyElement>")]
 pub struct KeySchema {
-    /// The partition key.
     pub hash: String,
-    /// The sort key.
     pub range: Option<String>,
 }
 
-/// The type of a key attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum AttributeType {
-    /// `S`.
-    #[serde(rename = "S")]
-    Text,
-    /// `N`.
-    #[serde(rename = "N")]
-    Number,
-    /// `B`.
-    #[serde(rename = "B")]
-    Binary,
-}
-
-/// A secondary index.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "IndexProperties")]
 pub struct Index {
-    /// Its name.
     pub name: String,
-    /// Its key.
     pub key: KeySchema,
-    /// What it copies from the table.
     pub projection: Projection,
 }
 
-/// What an index copies from its table.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "ProjectionProperties")]
 pub enum Projection {
-    /// Every attribute.
     All,
-    /// The keys of the table and of the index.
     KeysOnly,
-    /// The keys and these.
     Include(Vec<String>),
-}
-
-/// What a stream record shows of the item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum StreamView {
-    /// `KEYS_ONLY`.
-    KeysOnly,
-    /// `NEW_IMAGE`.
-    NewImage,
-    /// `OLD_IMAGE`.
-    OldImage,
-    /// `NEW_AND_OLD_IMAGES`.
-    NewAndOldImages,
 }
 
 properties! {
@@ -105,7 +60,7 @@ properties! {
         SSESpecification TableClass Tags WarmThroughput
     }
 
-    struct Attribute { attribute_name: Text, attribute_type: AttributeType }
+    struct Attribute { attribute_name: Text, attribute_type: StringType }
 
     struct KeyElement { attribute_name: Text, key_type: KeyType }
 
@@ -114,11 +69,13 @@ properties! {
 
     struct ProjectionProperties { projection_type: Text, non_key_attributes: Option<Vec<Text>> }
 
-    struct Stream { stream_view_type: StreamView }
+    struct Stream { stream_view_type: NewImage }
     ignored { ResourcePolicy }
 
     struct TimeToLive { attribute_name: Text, enabled: Flag }
 }
+
+only! { StringType = "S", NewImage = "NEW_IMAGE" }
 
 #[derive(PartialEq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -135,16 +92,16 @@ impl Table {
             logical_id: resource.logical_id.clone(),
             name: resource.name(properties.table_name, stack),
             key: properties.key_schema,
-            attributes: attributes.map(|attribute| (attribute.attribute_name.0, attribute.attribute_type)).collect(),
-            indexes: properties.global_secondary_indexes.unwrap_or_default(),
+            attributes: attributes.map(|attribute| attribute.attribute_name.0).collect(),
+            global_indexes: properties.global_secondary_indexes.unwrap_or_default(),
             local_indexes: properties.local_secondary_indexes.unwrap_or_default(),
-            stream: properties.stream_specification.map(|stream| stream.stream_view_type),
+            has_stream: properties.stream_specification.is_some(),
             ttl: properties.time_to_live_specification.filter(|ttl| ttl.enabled.0).map(|ttl| ttl.attribute_name.0),
         };
         // DynamoDB refuses a key without a type, and a type without a key.
         let keys = [&table.key].into_iter().chain(table.all_indexes().map(|index| &index.key));
         let keys: BTreeSet<_> = keys.flat_map(KeySchema::attributes).collect();
-        let typed: BTreeSet<_> = table.attributes.keys().collect();
+        let typed: BTreeSet<_> = table.attributes.iter().collect();
         match keys.symmetric_difference(&typed).next() {
             Some(attribute) => {
                 let problem = format!("{attribute} must be both in a key schema and in the attribute definitions");
@@ -154,14 +111,12 @@ impl Table {
         }
     }
 
-    /// The global secondary indexes, then the local ones.
     pub fn all_indexes(&self) -> impl Iterator<Item = &Index> {
-        self.indexes.iter().chain(&self.local_indexes)
+        self.global_indexes.iter().chain(&self.local_indexes)
     }
 }
 
 impl KeySchema {
-    /// The attributes of the key, the partition key first.
     pub fn attributes(&self) -> impl Iterator<Item = &String> {
         [&self.hash].into_iter().chain(&self.range)
     }

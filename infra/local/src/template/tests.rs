@@ -3,8 +3,6 @@
 use super::*;
 use std::collections::BTreeSet;
 
-use crate::mapping::Schedule;
-
 /// Small, complete, and written so that each test can spoil one line of it.
 const SMALL: &str = r##"
 Parameters:
@@ -40,9 +38,8 @@ Resources:
           Type: DynamoDB
           Properties:
             Stream: !GetAtt Events.StreamArn
-            StartingPosition: LATEST
+            StartingPosition: TRIM_HORIZON
             BatchSize: 50
-            MaximumRetryAttempts: -1
             BisectBatchOnFunctionError: true
             FilterCriteria: { Filters: [{ Pattern: '{"eventName": ["INSERT"]}' }] }
             DestinationConfig: { OnFailure: { Destination: !GetAtt Dead.Arn } }
@@ -52,9 +49,9 @@ Resources:
         Sweep:
           Type: ScheduleV2
           Properties: { ScheduleExpression: rate(5 minutes), Input: '{"sweep": true}' }
-        Sleeping:
-          Type: ScheduleV2
-          Properties: { ScheduleExpression: rate(1 minute), State: DISABLED }
+        Disabled:
+          Type: SQS
+          Properties: { Queue: !GetAtt Dead.Arn, Enabled: false }
   Events:
     Type: AWS::DynamoDB::Table
     Properties:
@@ -111,26 +108,11 @@ Resources:
 "##;
 
 fn parameters() -> BTreeMap<String, String> {
-    let pseudo = [
-        ("AWS::StackName", "stack"),
-        ("AWS::Region", "eu-west-1"),
-        ("AWS::AccountId", "000000000000"),
-        ("AWS::Partition", "aws"),
-        ("Secret", "s3cret"),
-    ];
-    pseudo.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    super::deployed::pseudo_parameters(&[("Secret", "s3cret")])
 }
 
 fn small() -> Template {
     Template::parse(SMALL, &parameters()).expect("a template")
-}
-
-/// The template that is deployed, with what a deployment must say.
-fn deployed() -> Template {
-    let said = crate::outside::PARAMETERS.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let pseudo = parameters().into_iter().filter(|(name, _)| name.starts_with("AWS::"));
-    let parameters = pseudo.chain(said).chain([("AWS::URLSuffix".to_owned(), "amazonaws.com".to_owned())]).collect();
-    Template::parse(include_str!("../../../template.yaml"), &parameters).expect("a template")
 }
 
 /// The message for the small template with one piece replaced.
@@ -145,14 +127,14 @@ fn function<'a>(template: &'a Template, logical_id: &str) -> &'a Function {
 
 #[test]
 fn the_template_that_is_deployed_is_read_with_its_numbers() {
-    let template = deployed();
+    let template = super::deployed::deployed(&[]);
 
     let events = template.table("EventsTable").expect("EventsTable");
     assert_eq!(events.name, "stack-events");
     assert_eq!(events.key, KeySchema { hash: "event_id".to_owned(), range: None });
-    assert_eq!(events.stream, Some(StreamView::NewImage));
+    assert!(events.has_stream);
     assert_eq!(events.ttl.as_deref(), Some("expires_at"));
-    let by_aggregate = events.indexes.iter().find(|index| index.name == "by_aggregate").expect("the index");
+    let by_aggregate = events.global_indexes.iter().find(|index| index.name == "by_aggregate").expect("the index");
     assert_eq!(by_aggregate.key.range.as_deref(), Some("sequence"));
     assert!(matches!(&by_aggregate.projection, Projection::Include(names) if names.len() == 4));
 
@@ -170,7 +152,7 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
     let inserted =
         |status: &str| serde_json::json!({"eventName": "INSERT", "dynamodb": {"NewImage": {"status": {"S": status}}}});
     assert!(sends.filters[0].matches(&inserted("PENDING")) && !sends.filters[0].matches(&inserted("SKIPPED")));
-    assert_eq!((outbox.table.as_str(), outbox.starting_position), ("EventsTable", StartingPosition::TrimHorizon));
+    assert_eq!(outbox.table, "EventsTable");
     assert_eq!((outbox.batch_size, outbox.parallelization_factor), (100, 2));
     assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (Some(100), Some(3_600)));
     assert!(outbox.bisect && outbox.report_batch_item_failures);
@@ -187,14 +169,10 @@ fn the_template_that_is_deployed_is_read_with_its_numbers() {
     assert_eq!(template.http.as_ref().expect("an HTTP API").function, "ApiFunction");
 
     let sweep = function(&template, "SweepFunction");
-    let tasks: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.input.clone().expect("an input")).collect();
+    let tasks: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.input.clone()).collect();
     assert_eq!(tasks, ["outbox", "sends", "orders", "anomalies"].map(|task| serde_json::json!({"task": task})));
-    let rates: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.schedule.clone()).collect();
-    assert_eq!(
-        rates,
-        ["rate(1 minute)", "rate(1 minute)", "rate(1 minute)", "rate(1 hour)"]
-            .map(|rate| Schedule::parse(rate).expect("a schedule"))
-    );
+    let rates: Vec<_> = sweep.schedules.iter().map(|schedule| schedule.every.as_secs()).collect();
+    assert_eq!(rates, [60, 60, 60, 3_600]);
     let recorded: BTreeSet<&str> =
         function(&template, "DeadLettersFunction").queues.iter().map(|mapping| mapping.queue.as_str()).collect();
     for queue in &template.queues {
@@ -213,20 +191,21 @@ fn what_is_not_written_is_what_aws_would_take() {
     let template = small();
     assert_eq!(template.table("Events").expect("Events").name, "stack-Events");
     let dead = template.queue("Dead").expect("Dead");
-    assert_eq!((dead.visibility_timeout, dead.retention, dead.delay, dead.receive_wait), (30, 345_600, 0, 0));
+    assert_eq!((dead.visibility_timeout, dead.retention), (30, 345_600));
     let outbox = &template.functions[0].streams[0];
-    assert_eq!((outbox.batching_window, outbox.parallelization_factor), (0, 1));
+    assert_eq!(outbox.parallelization_factor, 1);
     assert_eq!((outbox.maximum_retry_attempts, outbox.maximum_record_age), (None, None));
     assert!(!outbox.report_batch_item_failures);
     assert_eq!(template.functions[0].queues[0].maximum_concurrency, None);
 }
 
 #[test]
-fn a_schedule_is_read_and_a_disabled_one_left_out() {
+fn schedule_is_read_and_disabled_mapping_is_left_out() {
     let template = small();
     let [sweep] = template.functions[0].schedules.as_slice() else { panic!("one schedule") };
-    assert_eq!(sweep.schedule, Schedule::parse("rate(5 minutes)").expect("a schedule"));
-    assert_eq!(sweep.input, Some(serde_json::json!({"sweep": true})));
+    assert_eq!((sweep.every.as_secs(), &sweep.input), (300, &serde_json::json!({"sweep": true})));
+    let [messages] = template.functions[0].queues.as_slice() else { panic!("one queue") };
+    assert_eq!(messages.queue, "Work");
 }
 
 #[test]
@@ -263,7 +242,7 @@ fn a_reference_that_means_nothing_locally_fails_only_when_it_is_needed() {
     let error = template.environment(relay, &BTreeMap::new(), located).expect_err("a mistake");
     assert_eq!(
         error.to_string(),
-        "Relay: variable SOCKET refers to WebSocketApi, which does not exist locally: set SOCKET"
+        "Relay: variable SOCKET refers to WebSocketApi, which does not exist locally; set SOCKET"
     );
 }
 
@@ -293,12 +272,12 @@ fn a_mistake_in_a_mapping_is_named_by_its_path() {
         BatchSize: 50 => TumblingWindowInSeconds: 5
           Outbox.Properties.TumblingWindowInSeconds: unknown field `TumblingWindowInSeconds`, expected one of …
         BatchSize: 50 => MaximumRecordAgeInSeconds: 5
-          Outbox.Properties.MaximumRecordAgeInSeconds: must be -1 or a whole number from 60 to 604800 (got 5)
+          Outbox.Properties.MaximumRecordAgeInSeconds: must be a whole number from 60 to 604800 (got 5)
         BisectBatchOnFunctionError => BisectBatchOnFunctionErorr
           Outbox.Properties.BisectBatchOnFunctionErorr: unknown field `BisectBatchOnFunctionErorr`, expected one of …
-        StartingPosition: LATEST => StartingPosition: NOW
-          Outbox.Properties.StartingPosition: unknown variant `NOW`, expected `TRIM_HORIZON` or `LATEST`
-        StartingPosition: LATEST => Enabled: true
+        StartingPosition: TRIM_HORIZON => StartingPosition: LATEST
+          Outbox.Properties.StartingPosition: unknown variant `LATEST`, expected `TRIM_HORIZON`
+        StartingPosition: TRIM_HORIZON => Enabled: true
           Outbox.Properties: missing field `StartingPosition`
         Stream: !GetAtt Events.StreamArn => Stream: !Ref Events
           Outbox.Properties.Stream: must be the StreamArn of a table of this template (got "${Events}")
@@ -311,15 +290,21 @@ fn a_mistake_in_a_mapping_is_named_by_its_path() {
         Type: SQS => Type: SNS
           Messages.Type: unknown variant `SNS`, expected one of `DynamoDB`, `SQS`, `ScheduleV2`
         BatchSize: 10 => BatchSize: 11
-          Messages.Properties.BatchSize: must be at most 10 without MaximumBatchingWindowInSeconds (got 11)
-        BatchSize: 10 => BatchSize: 10001, MaximumBatchingWindowInSeconds: 1
-          Messages.Properties.BatchSize: must be a whole number from 1 to 10000 (got 10001)
+          Messages.Properties.BatchSize: must be a whole number from 1 to 10 (got 11)
         VisibilityTimeout: "60" => VisibilityTimeout: 29
           Messages.Properties: VisibilityTimeout of Work must not be below the function's Timeout (29 s and 30 s)
         BatchSize: 10 => ScalingConfig: { MaximumConcurrency: 1 }
           Messages.Properties.ScalingConfig.MaximumConcurrency: must be a whole number from 2 to 1000 (got 1)
         rate(5 minutes) => rate(5 minute)
-          Sweep.Properties.ScheduleExpression: rate must have the unit minutes, hours or days (got "minute")
+          Sweep.Properties.ScheduleExpression: must be a rate such as rate(1 minute) or rate(2 hours) (got "rate(5 minute)")
+        rate(5 minutes) => rate(1 minutes)
+          Sweep.Properties.ScheduleExpression: must be a rate such as …
+        rate(5 minutes) => rate(0 minutes)
+          Sweep.Properties.ScheduleExpression: must be a rate such as …
+        rate(5 minutes) => rate(+5 minutes)
+          Sweep.Properties.ScheduleExpression: must be a rate such as …
+        rate(5 minutes) => cron(0 * * * ? *)
+          Sweep.Properties.ScheduleExpression: must be a rate such as …
     "#;
     each_is_named("Resources.Relay.Properties.Events.", table);
 }
@@ -337,14 +322,12 @@ fn a_reference_to_nothing_is_named_by_its_path() {
           Events has no attribute Name: it is an AWS::DynamoDB::Table
         TABLE: !Ref Events => TABLE: !Cidr [a, 1, 2]
           Fn::Cidr with 3 arguments is not supported
-        TABLE: !Ref Events => TABLE: !Select [2, [a, b]]
-          a list of 2 has no item 2
-        TABLE: !Ref Events => TABLE: !Split [",", !Ref Events]
-          must be known from the parameters alone (got Events)
+        TABLE: !Ref Events => TABLE: !Join ["-", [a, b]]
+          Fn::Join with 2 arguments is not supported
         TABLE: !Ref Events => TABLE: !Sub "${Events"
           must have a } for every ${ (got "${Events")
         TABLE: !Ref Events => TABLE: !Ref AWS::StackId
-          refers to AWS::StackId, which was not given
+          refers to AWS::StackId, which has no value
     "#;
     each_is_named("Resources.Relay.Properties.Environment.Variables.TABLE: ", table);
 }
@@ -363,7 +346,7 @@ fn a_mistake_in_a_resource_is_named_by_its_path() {
         QueueName: work => QueueName: stack-dead
           Resources.Dead: has the name of Work, stack-dead
         AttributeType: S => AttributeType: T
-          Resources.Events.Properties.AttributeDefinitions[0].AttributeType: unknown variant `T`, expected one of `S`, `N`, `B`
+          Resources.Events.Properties.AttributeDefinitions[0].AttributeType: unknown variant `T`, expected `S`
         KeySchema: [{ AttributeName: id => KeySchema: [{ AttributeName: ID
           Resources.Events.Properties.AttributeDefinitions: ID must be both in a key schema and in the attribute definitions
         StreamSpecification: => StreamSpecifcation:
@@ -405,13 +388,13 @@ fn a_key_that_stands_twice_is_refused() {
 
 #[test]
 fn the_routes_of_live_sockets_are_read_with_their_function_and_their_stage() {
-    let template = deployed();
-    let sockets = template.sockets.expect("an API of sockets");
-    assert_eq!((sockets.logical_id.as_str(), sockets.stage.as_str()), ("LiveApi", "live"));
+    let template = super::deployed::deployed(&[]);
+    let api = template.websocket_api.expect("an API of sockets");
+    assert_eq!((api.logical_id.as_str(), api.stage.as_str()), ("LiveApi", "live"));
     let live = "LiveFunction".to_owned();
     let routes = [(Route::Connect, live.clone()), (Route::Disconnect, live)];
-    assert_eq!(sockets.routes, BTreeMap::from(routes));
-    assert_eq!(small().sockets.expect("an API of sockets").routes.len(), 2, "a route may be left out");
+    assert_eq!(api.routes, BTreeMap::from(routes));
+    assert_eq!(small().websocket_api.expect("an API of sockets").routes.len(), 2, "a route may be left out");
 }
 
 #[test]
@@ -426,9 +409,9 @@ fn a_mistake_in_the_api_of_live_sockets_is_named_by_its_path() {
         RouteKey: $connect => RouteKey: connect
           Connect.Properties.RouteKey: unknown variant `connect`, expected one of `$connect`, `$disconnect`, `$default`
         RouteKey: $connect => RouteKey: $default
-          WebSocketApi: has no route $connect
+          WebSocketApi: must have a route $connect
         RouteKey: $disconnect => RouteKey: $connect
-          Disconnect.Properties.RouteKey: $connect has a route already
+          Disconnect.Properties.RouteKey: $connect already has a route
         ${Integration} => ${LiveStage}
           Connect.Properties.Target: must be integrations/ and an integration of this API (got "integrations/${LiveStage}")
         ApiId: !Ref WebSocketApi, RouteKey => ApiId: !Ref LiveStage, RouteKey
@@ -526,7 +509,7 @@ fn an_event_source_mapping_of_its_own_is_one_of_its_function() {
     let read = |yaml: &str| Template::parse(yaml, &parameters());
     let template = read(&yaml).unwrap_or_else(|error| panic!("{error}"));
     let [_, dead] = template.functions[0].queues.as_slice() else { panic!("two mappings") };
-    assert_eq!((dead.name.as_str(), dead.queue.as_str(), dead.batch_size), ("Mapping", "Dead", 5));
+    assert_eq!((dead.queue.as_str(), dead.batch_size), ("Dead", 5));
     let off = read(&yaml.replacen("Condition: Toy", "Condition: Real", 1)).expect("a template");
     assert_eq!(off.functions[0].queues.len(), 1);
     for (from, to, message) in [
@@ -553,18 +536,6 @@ fn limits_of_routes_name_routes_that_there_are() {
         spoilt("AutoDeploy: true", "AutoDeploy: true, RouteSettings: { $default: {} }"),
         "Resources.LiveStage.Properties.RouteSettings.$default: there is no such route"
     );
-}
-
-#[test]
-fn an_integration_may_stand_at_its_route() {
-    let reference = r##"{ $ref: "#/components/x-amazon-apigateway-integrations/relay" }"##;
-    let uri = r#"!Sub "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/${Relay.Arn}/invocations""#;
-    let whole = format!("{{ type: AWS_PROXY, httpMethod: POST, payloadFormatVersion: '2.0', uri: {uri} }}");
-    let read = |yaml: &str| Template::parse(yaml, &parameters());
-    let template = read(&SMALL.replace(reference, &whole)).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(template.http, small().http);
-    let half = read(&SMALL.replace(reference, "{ type: AWS_PROXY }")).expect_err("a mistake").to_string();
-    assert!(half.ends_with("must have type, httpMethod, payloadFormatVersion and uri"), "{half}");
 }
 
 #[test]

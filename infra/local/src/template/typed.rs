@@ -6,8 +6,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use yaml_serde::Value as Yaml;
 
-/// Mappings of the template, each with exactly these entries: those that are read, and those that AWS knows and that have
-/// no meaning on one machine. Any other entry is refused.
+/// Defines mappings with exactly these entries: those that are read, and those of AWS that are ignored because they mean
+/// nothing on one machine. Any other entry is refused.
 macro_rules! properties {
     ($($(#[$attribute:meta])* struct $name:ident { $($fields:tt)* } $(ignored { $($ignored:ident)* })?)*) => { $(
         $(#[$attribute])*
@@ -21,7 +21,7 @@ macro_rules! properties {
     )* };
 }
 
-/// Texts that can be nothing else.
+/// Defines texts with one allowed value.
 macro_rules! only {
     ($($name:ident = $text:literal),*) => { $(
         #[derive(serde::Deserialize)]
@@ -40,7 +40,7 @@ pub(super) fn typed<T: DeserializeOwned>(path: &str, yaml: &Yaml) -> Result<T, T
         .map_err(|error| TemplateError::at(join(path, &error.path().to_string()), error.inner()))
 }
 
-/// A text that is known before anything is created.
+/// A text without references to resources.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text(pub(super) String);
 
@@ -53,7 +53,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A whole number from `MIN` to `MAX`, written as a number or as a text: CloudFormation takes both.
+/// A whole number from `MIN` to `MAX`. CloudFormation takes a number or a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whole<const MIN: u32, const MAX: u32>(pub(super) u32);
 
@@ -64,23 +64,6 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
         let number = number.filter(|number| (MIN..=MAX).contains(number)).map(Self);
         number.ok_or_else(|| {
             D::Error::custom(format!("must be a whole number from {MIN} to {MAX} (got {})", describe(&yaml)))
-        })
-    }
-}
-
-/// A limit from `MIN` to `MAX`, where -1 stands for none.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limit<const MIN: u32, const MAX: u32>(pub(super) Option<u32>);
-
-impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Limit<MIN, MAX> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let yaml = Yaml::deserialize(deserializer)?;
-        if Value::read(&yaml).is_some_and(|value| value.to_string() == "-1") {
-            return Ok(Self(None));
-        }
-        let number = typed::<Whole<MIN, MAX>>("", &yaml);
-        number.map(|number| Self(Some(number.0))).map_err(|_| {
-            D::Error::custom(format!("must be -1 or a whole number from {MIN} to {MAX} (got {})", describe(&yaml)))
         })
     }
 }

@@ -1,11 +1,10 @@
-//! A text whose references are still open: a queue's URL exists only once the queue does.
+//! A text with references that are resolved later: a queue's URL exists only after the queue was created.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use yaml_serde::Value as Yaml;
 
-/// A text with references in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Value(Vec<Part>);
 
@@ -15,13 +14,13 @@ enum Part {
     Reference(Reference),
 }
 
-/// How a text with references stands in the resolved tree, as `!Open [...]`. Other texts stand there as themselves.
+/// A text with references in the resolved tree, as `!Open [...]`. Other texts stay plain.
 #[derive(Serialize, Deserialize)]
 enum Marker {
     Open(Vec<Part>),
 }
 
-/// Something of a resource, by the resource's logical id.
+/// A reference to a resource, by logical id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reference {
     /// `!Ref Table`.
@@ -38,20 +37,15 @@ pub enum Reference {
     QueueName(String),
     /// `!Ref Secret`.
     SecretArn(String),
-    /// Something of another resource.
     Other {
-        /// The logical id.
         resource: String,
-        /// The attribute, unless it is what `!Ref` gives.
+        /// `None` for `!Ref`.
         attribute: Option<String>,
     },
 }
 
 impl Value {
-    /// The text, with what `known` says for each reference, or the first that it does not know.
-    ///
-    /// # Errors
-    /// The reference for which `known` has no answer.
+    /// The text with each reference replaced by what `known` returns, or the first reference that is not known.
     pub fn resolve(&self, known: impl Fn(&Reference) -> Option<String>) -> Result<String, &Reference> {
         let texts = self.0.iter().map(|part| match part {
             Part::Text(text) => Ok(text.clone()),
@@ -60,7 +54,7 @@ impl Value {
         texts.collect()
     }
 
-    /// The reference, when the whole text is one.
+    /// The reference, if the whole text is one.
     pub fn sole_reference(&self) -> Option<&Reference> {
         match self.0.as_slice() {
             [Part::Reference(reference)] => Some(reference),
@@ -68,7 +62,7 @@ impl Value {
         }
     }
 
-    /// The reference and the texts around it, when there is just one.
+    /// The only reference, and the texts before and after it.
     pub(super) fn around_reference(&self) -> Option<(&str, &Reference, &str)> {
         match self.0.as_slice() {
             [Part::Reference(reference)] => Some(("", reference, "")),
@@ -78,11 +72,11 @@ impl Value {
         }
     }
 
-    /// An entry of the resolved tree; `None` for a list or a mapping.
+    /// Reads an entry of the resolved tree. `None` for a list or a mapping.
     pub(super) fn read(yaml: &Yaml) -> Option<Self> {
         match yaml {
             Yaml::String(text) => Some(text.as_str().into()),
-            // CloudFormation turns numbers and flags into texts, as an environment variable needs it.
+            // CloudFormation turns numbers and flags into texts.
             Yaml::Number(number) => Some(number.to_string().as_str().into()),
             Yaml::Bool(flag) => Some(flag.to_string().as_str().into()),
             Yaml::Tagged(_) => yaml_serde::from_value(yaml.clone()).ok().map(|Marker::Open(parts)| Self(parts)),
@@ -90,7 +84,6 @@ impl Value {
         }
     }
 
-    /// How it stands in the resolved tree.
     pub(super) fn into_yaml(self) -> Result<Yaml, yaml_serde::Error> {
         match self.resolve(|_| None) {
             Ok(text) => Ok(Yaml::String(text)),
@@ -100,7 +93,7 @@ impl Value {
 
     pub(super) fn push(&mut self, more: Self) {
         for part in more.0 {
-            // Texts that meet are one text, so that equal values compare as equal.
+            // Adjacent texts are merged, so equal values compare equal.
             match (part, self.0.last_mut()) {
                 (Part::Text(more), Some(Part::Text(text))) => text.push_str(&more),
                 (part, _) => self.0.push(part),
@@ -128,7 +121,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// An entry of the template or of the resolved tree, for a message.
+/// An entry, for an error message.
 pub(super) fn describe(yaml: &Yaml) -> String {
     match (Value::read(yaml), yaml) {
         (Some(text), Yaml::String(_) | Yaml::Tagged(_)) => format!("{:?}", text.to_string()),
@@ -140,7 +133,7 @@ pub(super) fn describe(yaml: &Yaml) -> String {
     }
 }
 
-/// As it would stand in a `!Sub`.
+/// As in a `!Sub`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|part| match part {

@@ -1,4 +1,4 @@
-//! Three announcements to one customer, handed in together, and what is there once they have reached her.
+//! Three announcements to one customer, accepted together, and the state once they were delivered.
 
 use std::sync::LazyLock;
 
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::belfry::{Belfry, call, token};
 use crate::world::{Point, World, template};
 
-/// More than one, so that a batch can be caught half done.
+/// Several, so that a batch can be interrupted halfway.
 const EVENTS: [&str; 3] = ["e-0", "e-1", "e-2"];
 
-/// How many cells run side by side: most of the time they wait for a message to become visible again.
+/// How many cells run concurrently. They mostly wait for a message to become visible again.
 const SIDE_BY_SIDE: usize = 8;
 
-/// What a killed consumer held comes back when its visibility ends; three minutes of that are too long. The function's
-/// timeout, which must not be longer, leaves room for the ledger's patience.
+/// A killed consumer's messages become visible after three seconds instead of three minutes. The function's timeout,
+/// which must not be longer, leaves room for the ledger's retries.
 pub const SHORT: [(&str, &str); 5] = [
     ("VisibilityTimeout: 180", "VisibilityTimeout: 3"),
     ("VisibilityTimeout: \"180\"", "VisibilityTimeout: \"3\""),
@@ -25,10 +25,10 @@ pub const SHORT: [(&str, &str); 5] = [
     ("      Timeout: 90", "      Timeout: 3"),
 ];
 
-/// The deployed template, but for that.
+/// The deployed template with these timeouts.
 pub static IMPATIENT: LazyLock<String> = LazyLock::new(|| template("impatient", &SHORT));
 
-/// Runs a cell for each of the points, killed before the call and after it.
+/// Runs a cell for each point, killed before the call and after it.
 pub async fn killed_at(points: &[Point], cell: impl AsyncFn(Point, Fault)) {
     let cells = points.iter().flat_map(|point| [(*point, Fault::HeldBefore), (*point, Fault::HeldAfter)]);
     let cells = futures_util::stream::iter(cells);
@@ -36,7 +36,6 @@ pub async fn killed_at(points: &[Point], cell: impl AsyncFn(Point, Fault)) {
 }
 
 impl World {
-    /// Hands the announcements in.
     pub async fn announce(&self, host: &Belfry) {
         let source = json!({"sub": "source", "user_type": "ADMIN_USER", "scopes": ["events:write"]});
         let event = |id: &str| {
@@ -50,8 +49,7 @@ impl World {
         assert_eq!(answer.0, 202, "{}: {}", self.cell, answer.1);
     }
 
-    /// Every event is published, every consumer has processed each of its events, and the customer was told of each
-    /// announcement once.
+    /// Asserts that every event is published and consumed, and that the customer has each announcement once.
     pub async fn all_told_once(&self, host: &Belfry) {
         let cell = &self.cell;
         let events = self.rows("events", ["event_id", "event_type", "status", "unpublished"]).await;
@@ -75,13 +73,13 @@ impl World {
         assert_eq!(titles, EVENTS.map(title), "{cell}: the inbox");
     }
 
-    /// The dead letters: of which event, and where they stand.
+    /// The event, status and version of each dead letter.
     pub async fn dead_letters(&self) -> Vec<[String; 3]> {
         self.rows("dead-letters", ["event_id", "status", "version"]).await
     }
 }
 
-/// A dead letter for each announcement, standing so.
+/// The expected dead letters, one for each announcement.
 pub fn one_each(status: &str, version: u32) -> Vec<[String; 3]> {
     EVENTS.map(|id| [id.to_owned(), status.to_owned(), version.to_string()]).to_vec()
 }

@@ -8,15 +8,22 @@ use serde_json::Value;
 /// Variables of a process, beyond the test's own.
 pub type Environment = [(String, String)];
 
-/// A `belfry` process; it is ended when this is dropped, however the test ends.
+/// A `belfry` process. It is killed when this is dropped.
 pub struct Belfry {
-    pub child: Child,
+    child: Child,
     stdout: BufReader<ChildStdout>,
     pub ready: String,
 }
 
+/// What a process left behind.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
 impl Belfry {
-    /// Starts it and waits for its ready line.
+    /// Starts it and waits for the ready line.
     pub fn start(arguments: &[&str], environment: &Environment) -> Self {
         let mut child = command(arguments, environment).spawn().expect("belfry starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
@@ -29,17 +36,24 @@ impl Belfry {
         self.ready.strip_prefix("belfry ready on ").expect("a ready line")
     }
 
-    /// Asks it to stop as Ctrl-C does, and gives back its exit code and what else it printed.
-    pub fn interrupt(mut self) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
-        let status = self.child.wait().expect("it ends");
-        let mut rest = String::new();
-        self.stdout.read_to_string(&mut rest).expect("its output");
-        (status.code(), rest)
+    /// Stops it as Ctrl-C does. Returns its exit code and what else it printed.
+    pub fn interrupt(self) -> (Option<i32>, String) {
+        let Ended { code, stdout, .. } = self.end();
+        (code, stdout)
     }
 
-    /// Ends it at once, wherever it is.
+    /// The same, with its log.
+    pub fn end(mut self) -> Ended {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+        let code = self.child.wait().expect("it ends").code();
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).expect("its output");
+        self.child.stderr.take().expect("its log").read_to_string(&mut stderr).expect("its log");
+        Ended { code, stdout, stderr }
+    }
+
+    /// Kills it.
     pub fn kill(mut self) {
         self.child.kill().expect("it is there");
         self.child.wait().expect("it ends");

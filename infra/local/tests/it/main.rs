@@ -1,4 +1,4 @@
-//! The real binary, killed and started again.
+//! Runs the real binary, kills it, and starts it again.
 
 mod announced;
 mod belfry;

@@ -1,14 +1,14 @@
-//! The binary as a person runs it: what it prints, how it stops, and what survives when it is killed.
+//! The binary as a person runs it: what it prints, how it stops, and what survives a kill.
 
 use std::net::TcpListener;
 
 use harness::clients;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::belfry::{Belfry, Environment, call, command, token};
-use crate::world::template;
+use crate::announced::IMPATIENT;
+use crate::belfry::{Belfry, Ended, Environment, call, command, token};
 
-/// What the engine's line tells a host to use.
+/// The environment in the engine's ready line.
 fn engine_environment(engine: &Belfry) -> Vec<(String, String)> {
     let line = engine.ready.strip_prefix("belfry engine ready ").expect("an engine's ready line");
     let pairs = line.split(' ').map(|pair| pair.split_once('=').expect("NAME=value"));
@@ -16,15 +16,54 @@ fn engine_environment(engine: &Belfry) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn it_says_when_it_can_serve_and_stops_cleanly_when_interrupted() {
+async fn start_prints_a_line_for_each_step_and_one_ready_line() {
     let belfry = Belfry::start(&["--port", "0"], &[]);
+    let console = format!("{}/", belfry.url());
     let health = call(&clients::http(), clients::http().get(format!("{}/health", belfry.url()))).await;
     assert_eq!(health, json!({"status": "ok"}));
-    assert_eq!(belfry.interrupt(), (Some(0), String::new()), "it ends with success and prints one line in all");
+    let Ended { code, stdout, stderr } = belfry.end();
+    assert_eq!((code, stdout.as_str()), (Some(0), ""), "the ready line is the only one on standard output");
+    let steps = ["engines ready", "tables ready", "queues ready", "functions ready", "console ready"];
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), steps.len() + 1, "{stderr}");
+    for (line, step) in lines.iter().zip(steps) {
+        assert!(line.contains(&format!(" INFO  {step} ")) && line.contains(" ms="), "{line}");
+    }
+    assert!(lines[4].contains(&format!(" url={console} ")), "{}", lines[4]);
+    assert_eq!(lines[5], format!("Open the console at {console} (--demo starts with demo data)"));
+}
+
+#[tokio::test]
+async fn json_log_is_one_object_per_line() {
+    let belfry = Belfry::start(&["--port", "0", "--demo", "--log", "json"], &[]);
+    let console = format!("{}/", belfry.url());
+    let stderr = belfry.end().stderr;
+    let lines: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let messages: Vec<&str> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
+    let expected = ["engines", "tables", "queues", "functions", "demo data", "console"].map(|it| format!("{it} ready"));
+    assert_eq!(messages[..6], expected);
+    assert!(lines[..6].iter().all(|line| line["level"] == "INFO" && line["ms"].is_u64()), "{stderr}");
+    assert_eq!((messages[6], &lines[6]["console"]), ("open the console", &json!(console)));
+}
+
+#[tokio::test]
+async fn log_line_of_a_function_names_the_function() {
+    for format in ["text", "json"] {
+        let belfry = Belfry::start(&["--port", "0", "--log", format], &[]);
+        let client = clients::http();
+        let inject = json!({"queue": "fanout-customer", "body": "not an event"});
+        call(&client, client.post(format!("{}/local/inject", belfry.url())).json(&inject)).await;
+        call(&client, client.get(format!("{}/local/idle?timeout=60", belfry.url()))).await;
+        let stderr = belfry.end().stderr;
+        let named = |line: &&str| line.contains("ERROR") || line.contains("WARN");
+        let line = stderr.lines().find(named).expect("the message cannot be read");
+        let expected = if format == "text" { " function=FanoutFunction" } else { r#""function":"FanoutFunction""# };
+        assert!(line.contains(expected), "{line}");
+    }
 }
 
 #[test]
-fn the_engines_alone_print_one_line_and_stop_cleanly() {
+fn engine_command_prints_one_line_and_stops_cleanly() {
     let engine = Belfry::start(&["engine"], &[]);
     let names: Vec<String> = engine_environment(&engine).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"]);
@@ -32,14 +71,15 @@ fn the_engines_alone_print_one_line_and_stop_cleanly() {
 }
 
 #[test]
-fn a_taken_port_and_half_an_environment_are_clear_errors() {
+fn taken_port_missing_template_and_incomplete_endpoints_are_clear_errors() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
     let dynamodb = [("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), "http://127.0.0.1:1".to_owned())];
+    let taken_message = format!("belfry: port {port} is taken: stop the program that listens on it");
     let cases: [(&[&str], &Environment, &str); 4] = [
-        (&["--port", &port], &[], "is taken"),
+        (&["--port", &port], &[], &taken_message),
         (&["--port", "0"], &dynamodb, "AWS_ENDPOINT_URL_SQS is not set"),
-        (&["--template", "no-such-file.yaml"], &[], "no-such-file.yaml"),
+        (&["--template", "no-such-file.yaml"], &[], "belfry: cannot read --template no-such-file.yaml: "),
         (&["engine", "--dynamodb-port", &port], &[], &port),
     ];
     for (arguments, environment, expected) in cases {
@@ -51,22 +91,11 @@ fn a_taken_port_and_half_an_environment_are_clear_errors() {
 }
 
 #[tokio::test]
-async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
+async fn host_killed_after_its_answer_loses_nothing_and_notifies_once() {
     let engine = Belfry::start(&["engine"], &[]);
     let environment = engine_environment(&engine);
     let client = clients::http_builder().pool_max_idle_per_host(0).build().expect("a client");
-    // A message that a killed consumer held comes back when its visibility ends; three minutes of that are too long.
-    let template = template(
-        "short-visibility",
-        &[
-            ("VisibilityTimeout: 180", "VisibilityTimeout: 2"),
-            ("VisibilityTimeout: \"180\"", "VisibilityTimeout: \"2\""),
-            ("VisibilityTimeout: \"540\"", "VisibilityTimeout: \"2\""),
-            ("      Timeout: 30", "      Timeout: 2"),
-            ("      Timeout: 90", "      Timeout: 2"),
-        ],
-    );
-    let arguments = ["--port", "0", "--template", &template];
+    let arguments = ["--port", "0", "--template", &IMPATIENT];
     let rounds = 6;
     for round in 0..rounds {
         let host = Belfry::start(&arguments, &environment);
@@ -79,7 +108,7 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
         let request = client.post(format!("{}/v1/entitlements/grants", host.url())).bearer_auth(&shop);
         let granted = call(&client, request.header("idempotency-key", format!("k-{round}")).json(&grant)).await;
         assert_eq!(granted["status"], "ACTIVE", "{granted}");
-        // Somewhere between the answer and the inbox: a little later in each round.
+        // Kills the host a little later after the answer in each round.
         for _ in 0..round {
             call(&client, client.get(format!("{}/health", host.url()))).await;
         }
@@ -98,9 +127,14 @@ async fn a_host_killed_after_its_answer_loses_nothing_and_tells_nobody_twice() {
 }
 
 #[tokio::test]
-async fn the_log_has_ids_and_never_a_body_an_address_or_a_token() {
+async fn log_has_ids_and_never_a_body_an_address_or_a_token() {
+    logs_nothing_private("json", [r#""event_id""#, r#""request_id""#, r#""command":"grant""#]).await;
+    logs_nothing_private("text", [" event_id=", " request_id=", " command=grant"]).await;
+}
+
+async fn logs_nothing_private(format: &str, ids: [&str; 3]) {
     let debug = [("BELFRY_LOG".to_owned(), "debug".to_owned())];
-    let mut belfry = Belfry::start(&["--port", "0", "--demo"], &debug);
+    let belfry = Belfry::start(&["--port", "0", "--demo", "--log", format], &debug);
     let client = clients::http_builder().pool_max_idle_per_host(0).build().expect("a client");
     let claims = json!({"sub": "shop", "user_type": "ADMIN_USER", "scopes": ["commands:write", "recipients:write"], "name": "Shop-Name"});
     let shop = token(&client, belfry.url(), claims).await;
@@ -133,18 +167,11 @@ async fn the_log_has_ids_and_never_a_body_an_address_or_a_token() {
     }
     let idle = client.get(format!("{}/local/idle?timeout=1", belfry.url())).send().await.expect("an answer");
     drop(idle);
-    let mut stderr = belfry.child.stderr.take().expect("its log");
-    assert_eq!(belfry.interrupt().0, Some(0));
-    let mut log = String::new();
-    std::io::Read::read_to_string(&mut stderr, &mut log).expect("its log");
-    assert!(
-        log.contains("\"event_id\"")
-            && log.contains("\"request_id\"")
-            && log.contains("\"command\":\"grant\"")
-            && log.contains("socket opened"),
-        "{log}"
-    );
-    assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "every line is JSON");
+    let Ended { code, stderr: log, .. } = belfry.end();
+    assert_eq!(code, Some(0));
+    for expected in ids.into_iter().chain(["socket opened"]) {
+        assert!(log.contains(expected), "{expected} is not in the log: {log}");
+    }
     let private = [
         "In-The-Body",
         "@",

@@ -1,4 +1,4 @@
-//! `belfry verify` as a person runs it: what it prints, where it looks, and what its exit code says.
+//! `belfry verify` as a person runs it: output, target and exit code.
 
 use axum::http::HeaderMap;
 use harness::{ask_dynamodb, clients};
@@ -13,7 +13,7 @@ fn verify(arguments: &[&str], environment: &Environment) -> (Option<i32>, String
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A host with demo data at rest, and the environment that names its DynamoDB.
+/// An idle host with demo data, and the environment with its DynamoDB endpoint.
 async fn at_rest() -> (Belfry, Vec<(String, String)>) {
     let host = Belfry::start(&["--port", "0", "--demo"], &[]);
     let client = clients::http();
@@ -24,7 +24,7 @@ async fn at_rest() -> (Belfry, Vec<(String, String)>) {
     (host, vec![("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), dynamodb)])
 }
 
-/// Behind the host's back.
+/// Calls DynamoDB directly.
 async fn dynamodb(environment: &Environment, operation: &str, request: &Value) {
     let client = clients::http();
     let (status, answer) = ask_dynamodb(&client, &environment[0].1, operation, request).await;
@@ -32,7 +32,7 @@ async fn dynamodb(environment: &Environment, operation: &str, request: &Value) {
 }
 
 #[tokio::test]
-async fn a_stack_that_holds_ends_with_success_and_says_so() {
+async fn verify_succeeds_if_all_invariants_hold() {
     let (host, environment) = at_rest().await;
     let url = host.url().to_owned();
     for (arguments, environment) in [(vec!["--host", &url], &[][..]), (vec!["--grace", "0"], &environment[..])] {
@@ -40,12 +40,12 @@ async fn a_stack_that_holds_ends_with_success_and_says_so() {
         assert_eq!(code, Some(0), "{said}{progress}");
         assert!(said.trim_end().ends_with("everything holds"), "{said}");
         let of_events = progress.lines().find_map(|line| line.strip_prefix("belfry-local-events: "));
-        assert!(of_events.is_some_and(|rows| rows.ends_with(" rows, 0 wrong")), "table by table: {progress}");
+        assert!(of_events.is_some_and(|rows| rows.ends_with(" rows, 0 violations")), "table by table: {progress}");
     }
 }
 
 #[tokio::test]
-async fn a_violation_is_a_line_that_names_no_address_and_the_exit_code_is_1() {
+async fn violation_is_a_line_without_an_address_and_exit_code_1() {
     let (host, environment) = at_rest().await;
     let gone = json!({
         "TableName": "belfry-local-entitlements", "Key": {"user_id": {"S": "chen"}, "stock_keeping_unit": {"S": "premium"}},
@@ -65,7 +65,7 @@ async fn a_violation_is_a_line_that_names_no_address_and_the_exit_code_is_1() {
     assert_eq!(report["findings"][0]["invariant"], "event-has-aggregate");
 }
 
-/// A way to DynamoDB on which the espresso moves whenever somebody reads what is held.
+/// A proxy to DynamoDB that changes the espresso's stock whenever somebody reads the holds.
 async fn restless(environment: &Environment) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -87,17 +87,17 @@ async fn restless(environment: &Environment) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_never_stands_still_is_exit_code_3() {
+async fn unit_that_changes_during_every_check_is_exit_code_3() {
     let (host, environment) = at_rest().await;
     let restless = [("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), restless(&environment).await)];
     let (code, said, progress) = tokio::task::block_in_place(|| verify(&["--grace", "0"], &restless));
     assert_eq!(code, Some(3), "{said}{progress}");
-    assert!(said.starts_with("undecided: espresso moved whenever it was looked at"), "{said}");
+    assert!(said.starts_with("undecided: the stock of espresso changed during every check"), "{said}");
     drop(host);
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_exit_code_2() {
+async fn unreadable_tables_are_exit_code_2() {
     let (host, environment) = at_rest().await;
     let nowhere = [("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), "http://127.0.0.1:1".to_owned())];
     let settings = [environment.as_slice(), &[("BELFRY_EVENT_RETENTION".to_owned(), "long".to_owned())]].concat();

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 
 use crate::belfry::{Belfry, call, token};
 
-/// Long enough for any machine; only a test that has failed waits for so long.
+/// Only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An await point of a function: the operation that it calls, a text in the call's body that tells it from others of
-/// the kind, and how many of those pass before.
+/// A call of a function: the operation, a text in the body, and how many such calls pass before.
 #[derive(Debug, Clone, Copy)]
 pub struct Point {
     pub operation: &'static str,
@@ -25,7 +24,7 @@ impl Point {
     }
 }
 
-/// Switches the stream mapping off.
+/// Disables the stream mapping.
 pub const STREAM_OFF: (&str, &str) =
     ("            Stream: !GetAtt", "            Enabled: false\n            Stream: !GetAtt");
 
@@ -41,9 +40,9 @@ pub fn template(name: &str, replacements: &[(&str, &str)]) -> String {
     path
 }
 
-/// What stays while hosts come and go.
+/// What outlives the hosts.
 pub struct World {
-    /// What the test is about, for its messages.
+    /// The case, for messages.
     pub cell: String,
     pub client: reqwest::Client,
     pub backends: Backends,
@@ -52,7 +51,6 @@ pub struct World {
 }
 
 impl World {
-    /// A world whose hosts run this template with these settings.
     pub async fn new(cell: String, template: &str, settings: &[(&str, &str)]) -> Self {
         let backends = Backends::start().await;
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -62,19 +60,18 @@ impl World {
         Self { cell, client, backends, template: template.to_owned(), environment }
     }
 
-    /// Starts a host. On a thread of its own, because it waits while the proxies have to serve the new process.
+    /// Starts a host, on its own thread because starting blocks while the proxies must serve it.
     pub async fn host(&self) -> Belfry {
         self.host_of(&self.template).await
     }
 
-    /// The same with another template.
     pub async fn host_of(&self, template: &str) -> Belfry {
         let (template, environment) = (template.to_owned(), self.environment.clone());
         let start = move || Belfry::start(&["--port", "0", "--template", &template], &environment);
         tokio::task::spawn_blocking(start).await.expect("a host")
     }
 
-    /// Plans to hold the host at this point.
+    /// Holds the host at this point.
     pub fn hold(&self, point: Point, fault: Fault) {
         let mut faults = vec![Fault::None; point.before];
         faults.push(fault);
@@ -86,7 +83,7 @@ impl World {
         assert!(self.backends.held_within(PATIENCE).await, "{}: never came there", self.cell);
     }
 
-    /// Posts as somebody with these claims; nothing where the host is gone before it has answered.
+    /// Posts with these claims. `None` if the host is gone before it has answered.
     pub async fn post(
         &self,
         host: &Belfry,
@@ -107,12 +104,12 @@ impl World {
         assert_eq!(call(&self.client, idle).await, json!({"idle": true}), "{}", self.cell);
     }
 
-    /// All items of a table, in DynamoDB's own JSON, straight from the engine.
+    /// All items of a table in DynamoDB's JSON, read from the engine.
     pub async fn scan(&self, table: &str) -> Vec<Value> {
         self.backends.scan(&self.client, table).await
     }
 
-    /// The same, of each item these texts and numbers alone, sorted; what it does not have is empty.
+    /// These attributes of all items, sorted. A missing attribute is empty.
     pub async fn rows<const N: usize>(&self, table: &str, attributes: [&str; N]) -> Vec<[String; N]> {
         let value = |typed: &Value| typed.as_object()?.values().next()?.as_str().map(str::to_owned);
         let row = |item: &Value| attributes.map(|name| value(&item[name]).unwrap_or_default());

@@ -5,8 +5,8 @@
 //!        │        └──confirm, declined──▶ requires_payment_method ──confirm──▶ succeeded
 //!        └──cancel──▶ canceled ◀──cancel──┘
 //! ```
-//! A payment method is taken for granted: an intent is ready to be confirmed as soon as it exists, and a declined one
-//! can be confirmed again.
+//! Every intent has a payment method: it can be confirmed as soon as it exists, and again after a decline. A refund
+//! returns the whole charge.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::book::Card;
 use super::refusal::Refusal;
+use super::store::Card;
 
 pub(super) struct Intent {
     pub(super) id: String,
     pub(super) currency: String,
-    amount: u64,
+    pub(super) amount: u64,
     metadata: BTreeMap<String, String>,
     created: i64,
     state: State,
@@ -29,8 +29,8 @@ pub(super) struct Intent {
 enum State {
     RequiresConfirmation,
     RequiresPaymentMethod,
-    Succeeded { charge: String, refunded: u64 },
-    Canceled { at: i64, reason: Option<String> },
+    Succeeded { charge: String, is_refunded: bool },
+    Canceled { at: i64 },
 }
 
 impl Intent {
@@ -52,55 +52,48 @@ impl Intent {
             }
             (State::RequiresConfirmation | State::RequiresPaymentMethod, Card::Declined) => {
                 self.state = State::RequiresPaymentMethod;
-                return Err(Refusal::Declined { intent: self.shown() });
+                return Err(Refusal::Declined { intent: self.to_json() });
             }
             (State::RequiresConfirmation | State::RequiresPaymentMethod, Card::Good) => {}
         }
-        self.state = State::Succeeded { charge: format!("ch_{}", Uuid::now_v7().simple()), refunded: 0 };
+        self.state = State::Succeeded { charge: format!("ch_{}", Uuid::now_v7().simple()), is_refunded: false };
         Ok(())
     }
 
-    pub(super) fn cancel(&mut self, reason: Option<String>, now: Timestamp) -> Result<(), Refusal> {
+    pub(super) fn cancel(&mut self, now: Timestamp) -> Result<(), Refusal> {
         match self.state {
             State::Succeeded { .. } | State::Canceled { .. } => Err(self.unexpected("cancel")),
             State::RequiresConfirmation | State::RequiresPaymentMethod => {
-                let at = now.as_second();
-                self.state = State::Canceled { at, reason };
+                self.state = State::Canceled { at: now.as_second() };
                 Ok(())
             }
         }
     }
 
-    /// Takes `amount`, or all that is left, back from the charge. Gives the charge and the amount.
-    pub(super) fn refund(&mut self, amount: Option<u64>) -> Result<(String, u64), Refusal> {
-        let State::Succeeded { charge, refunded } = &mut self.state else {
-            return Err(Refusal::NothingToRefund);
-        };
-        let left = self.amount - *refunded;
-        let amount = amount.unwrap_or(left);
-        if left == 0 {
-            return Err(Refusal::AlreadyRefunded);
+    /// Refunds the whole charge. Returns the charge's id.
+    pub(super) fn refund(&mut self) -> Result<String, Refusal> {
+        match &mut self.state {
+            State::Succeeded { is_refunded: true, .. } => Err(Refusal::AlreadyRefunded),
+            State::Succeeded { charge, is_refunded } => {
+                *is_refunded = true;
+                Ok(charge.clone())
+            }
+            _ => Err(Refusal::NothingToRefund),
         }
-        if amount > left {
-            return Err(Refusal::RefundTooLarge);
-        }
-        *refunded += amount;
-        Ok((charge.clone(), amount))
     }
 
     fn unexpected(&self, verb: &'static str) -> Refusal {
-        Refusal::UnexpectedState { verb, intent: self.shown() }
+        Refusal::UnexpectedState { verb, intent: self.to_json() }
     }
 
-    /// The intent as Stripe shows it.
-    pub(super) fn shown(&self) -> Value {
-        let mut shown = json!({
+    /// Returns the intent in Stripe's format.
+    pub(super) fn to_json(&self) -> Value {
+        let mut json = json!({
             "id": self.id,
             "object": "payment_intent",
             "amount": self.amount,
             "amount_received": 0,
             "canceled_at": null,
-            "cancellation_reason": null,
             "capture_method": "automatic",
             "confirmation_method": "automatic",
             "created": self.created,
@@ -111,10 +104,10 @@ impl Intent {
             "metadata": self.metadata,
         });
         match &self.state {
-            State::RequiresConfirmation => shown["status"] = "requires_confirmation".into(),
+            State::RequiresConfirmation => json["status"] = "requires_confirmation".into(),
             State::RequiresPaymentMethod => {
-                shown["status"] = "requires_payment_method".into();
-                shown["last_payment_error"] = json!({
+                json["status"] = "requires_payment_method".into();
+                json["last_payment_error"] = json!({
                     "type": "card_error",
                     "code": "card_declined",
                     "decline_code": "generic_decline",
@@ -122,16 +115,15 @@ impl Intent {
                 });
             }
             State::Succeeded { charge, .. } => {
-                shown["status"] = "succeeded".into();
-                shown["amount_received"] = self.amount.into();
-                shown["latest_charge"] = charge.as_str().into();
+                json["status"] = "succeeded".into();
+                json["amount_received"] = self.amount.into();
+                json["latest_charge"] = charge.as_str().into();
             }
-            State::Canceled { at, reason } => {
-                shown["status"] = "canceled".into();
-                shown["canceled_at"] = (*at).into();
-                shown["cancellation_reason"] = reason.as_deref().into();
+            State::Canceled { at } => {
+                json["status"] = "canceled".into();
+                json["canceled_at"] = (*at).into();
             }
         }
-        shown
+        json
     }
 }

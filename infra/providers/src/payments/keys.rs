@@ -1,5 +1,4 @@
-//! Idempotency keys: the first answer under a key is the answer to every repetition of the same request, and a
-//! different request under the same key is an error.
+//! Idempotency keys: a repetition of a request gets the stored answer, and another request under the same key is an error.
 
 use std::collections::HashMap;
 
@@ -7,29 +6,27 @@ use super::Reply;
 use super::refusal::Refusal;
 use crate::sent::PaymentCall;
 
-/// The keys that are remembered.
+/// The stored answers by key.
 #[derive(Default)]
-pub(super) struct Keys(HashMap<String, First>);
+pub(super) struct Keys(HashMap<String, StoredAnswer>);
 
-/// The first request under a key, and its answer.
-struct First {
+struct StoredAnswer {
     call: PaymentCall,
     reply: Reply,
 }
 
 impl Keys {
-    /// The answer to a request whose key is known.
+    /// Returns the answer to a request whose key is known.
     pub(super) fn replay(&self, key: &str, call: &PaymentCall) -> Option<Reply> {
-        let first = self.0.get(key)?;
-        Some(if first.call == *call {
-            Reply { replayed: true, ..first.reply.clone() }
+        let stored = self.0.get(key)?;
+        Some(if stored.call == *call {
+            Reply { replayed: true, ..stored.reply.clone() }
         } else {
             Refusal::KeyReused.into()
         })
     }
 
-    pub(super) fn keep(&mut self, key: &str, call: &PaymentCall, reply: &Reply) {
-        let first = First { call: call.clone(), reply: reply.clone() };
-        self.0.insert(key.to_owned(), first);
+    pub(super) fn store(&mut self, key: &str, call: &PaymentCall, reply: &Reply) {
+        self.0.insert(key.to_owned(), StoredAnswer { call: call.clone(), reply: reply.clone() });
     }
 }

@@ -1,5 +1,4 @@
-//! Why the payment provider did not do it, in Stripe's words: status, and an error object with type, code and, where
-//! an intent is concerned, the intent as it now stands.
+//! Stripe's error answers: a status, and an error object with type, code and, where one is concerned, the intent.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -16,7 +15,6 @@ pub(super) enum Refusal {
     UnexpectedState { verb: &'static str, intent: Value },
     NothingToRefund,
     AlreadyRefunded,
-    RefundTooLarge,
     RateLimited,
     Internal,
 }
@@ -34,13 +32,12 @@ impl Refusal {
             | Self::KeyReused
             | Self::UnexpectedState { .. }
             | Self::NothingToRefund
-            | Self::AlreadyRefunded
-            | Self::RefundTooLarge => StatusCode::BAD_REQUEST,
+            | Self::AlreadyRefunded => StatusCode::BAD_REQUEST,
         }
     }
 
-    /// Stripe keeps an answer under its key only once the endpoint has begun to work; what fails before that may be
-    /// put right and sent again under the same key.
+    /// Stripe stores an answer under its key only once the endpoint has begun to run. A request refused before that may be
+    /// corrected and sent again under the same key.
     pub(super) fn is_before_execution(&self) -> bool {
         match self {
             Self::Unauthorized
@@ -51,11 +48,9 @@ impl Refusal {
             | Self::KeyReused
             | Self::RateLimited
             | Self::Internal => true,
-            Self::Declined { .. }
-            | Self::UnexpectedState { .. }
-            | Self::NothingToRefund
-            | Self::AlreadyRefunded
-            | Self::RefundTooLarge => false,
+            Self::Declined { .. } | Self::UnexpectedState { .. } | Self::NothingToRefund | Self::AlreadyRefunded => {
+                false
+            }
         }
     }
 
@@ -99,11 +94,6 @@ impl Refusal {
                 "type": "invalid_request_error",
                 "code": "charge_already_refunded",
                 "message": "The charge has already been refunded.",
-            }),
-            Self::RefundTooLarge => json!({
-                "type": "invalid_request_error",
-                "param": "amount",
-                "message": "Refund amount is greater than unrefunded amount on charge.",
             }),
             Self::RateLimited => json!({
                 "type": "invalid_request_error",

@@ -1,5 +1,4 @@
-//! The providers as real clients see them: each test starts its own on a free port and talks to it with the client
-//! that the functions use in production.
+//! The providers through the clients that the functions use in production. Each test starts its own on a free port.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
@@ -13,6 +12,7 @@ mod sms;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_sesv2::error::{ProvideErrorMetadata, SdkError};
 use providers::{Fault, Mode, Outcome, Providers, Target};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
@@ -22,13 +22,12 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// Far below the 30 s for which a provider holds its answer, yet enough for a request to arrive on a busy machine.
-/// Only ever waited out against a provider that does hold its answer.
 const IMPATIENT: Duration = Duration::from_secs(1);
 
-/// Far above what an answer on the loopback takes.
+/// Far above what an answer on loopback takes.
 const PATIENT: Duration = Duration::from_secs(20);
 
-/// Providers that listen, and that stop when this is dropped with the test's runtime.
+/// Listening providers. They stop when this is dropped with the test's runtime.
 struct Stage {
     providers: Providers,
     url: String,
@@ -59,7 +58,56 @@ impl Stage {
     }
 }
 
-/// With a TLS provider that is never used: reqwest makes no client without one where other crates have turned TLS on.
+/// Sets each fault for one message, sends two, and compares what the client sees with `expected` and the record with the
+/// fault.
+async fn assert_faults(target: Target, send: impl AsyncFn(&Stage, Duration) -> String, expected: [(Mode, &str); 5]) {
+    for (mode, seen) in expected {
+        let stage = Stage::start().await;
+        stage.fault(target, mode, 1);
+        let (timeout, outcome) = match mode {
+            Mode::Ok => unreachable!("no fault"),
+            Mode::Error => (PATIENT, Outcome::Error),
+            Mode::Reject => (PATIENT, Outcome::Rejected),
+            Mode::Unavailable => (PATIENT, Outcome::Unavailable),
+            Mode::Timeout => (IMPATIENT, Outcome::TimedOut),
+            Mode::DropAnswer => (PATIENT, Outcome::AnswerDropped),
+        };
+        assert_eq!(send(&stage, timeout).await, seen, "{mode:?}");
+        assert_eq!(send(&stage, PATIENT).await, "200", "after {mode:?}");
+        assert_eq!(stage.outcomes(target), [outcome, Outcome::Accepted], "{mode:?}");
+    }
+}
+
+/// The result of an AWS call in short: status and code, or how the answer was lost.
+fn seen_by_sdk<T, E: ProvideErrorMetadata + std::fmt::Debug>(result: Result<T, SdkError<E>>) -> String {
+    match result {
+        Ok(_) => "200".to_owned(),
+        Err(SdkError::TimeoutError(_)) => "timeout".to_owned(),
+        Err(SdkError::DispatchFailure(failure)) if !failure.is_timeout() => "broken connection".to_owned(),
+        Err(error) => {
+            let status = error.raw_response().map(|answer| answer.status().as_u16()).unwrap();
+            format!("{status} {}", error.code().unwrap())
+        }
+    }
+}
+
+/// The result of an HTTP call in short. `code` finds the provider's code in the body.
+async fn seen_by_http(result: reqwest::Result<reqwest::Response>, code: impl Fn(&str) -> String) -> String {
+    let answer = match result {
+        Ok(answer) => answer,
+        Err(error) if error.is_timeout() => return "timeout".to_owned(),
+        Err(error) if is_broken_connection(&error) => return "broken connection".to_owned(),
+        Err(error) => panic!("{error:?}"),
+    };
+    if answer.status() == 200 {
+        return "200".to_owned();
+    }
+    let retry_after = answer.headers().get("retry-after").map(|seconds| seconds.to_str().unwrap().to_owned());
+    let retry_after = retry_after.map_or_else(String::new, |seconds| format!(", retry after {seconds} s"));
+    format!("{} {}{retry_after}", answer.status().as_u16(), code(&answer.text().await.unwrap()))
+}
+
+/// Returns a client with a TLS provider that it never uses: reqwest requires one where another crate has enabled TLS.
 fn http(timeout: Duration) -> reqwest::Client {
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -69,13 +117,37 @@ fn http(timeout: Duration) -> reqwest::Client {
     reqwest::Client::builder().tls_backend_preconfigured(tls).timeout(timeout).build().unwrap()
 }
 
-/// The connection broke after the request had gone out: neither refused, nor too slow, nor an answer cut short.
+/// The connection broke after the request was sent: neither refused, nor timed out, nor an answer cut short.
 fn is_broken_connection(error: &reqwest::Error) -> bool {
     error.is_request() && !error.is_connect() && !error.is_timeout()
 }
 
+/// An AWS client for the stage. Each SDK has configuration types of its own.
+macro_rules! aws_client {
+    ($sdk:ident, $stage:expr, $timeout:expr) => {{
+        use aws_smithy_http_client::{Builder, tls};
+        use $sdk::config::retry::RetryConfig;
+        use $sdk::config::timeout::TimeoutConfig;
+        use $sdk::config::{BehaviorVersion, Config, Credentials, Region};
+        let tls = tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring);
+        $sdk::Client::from_conf(
+            Config::builder()
+                .behavior_version(BehaviorVersion::latest())
+                .region(Region::new("eu-central-1"))
+                .credentials_provider(Credentials::new("key", "secret", None, None, "test"))
+                .http_client(Builder::new().build_http())
+                .endpoint_url(&$stage.url)
+                // A retry by the SDK would meet a fault set for one request.
+                .retry_config(RetryConfig::disabled())
+                .timeout_config(TimeoutConfig::builder().operation_timeout($timeout).build())
+                .build(),
+        )
+    }};
+}
+use aws_client;
+
 #[tokio::test]
-async fn what_was_sent_is_told_apart_by_channel_and_kept_in_order_of_arrival() {
+async fn sent_requests_are_kept_by_channel_in_order_of_arrival() {
     let stage = Stage::start().await;
     for text in ["one", "two"] {
         slack::post(&stage, PATIENT, text).await.unwrap();
@@ -91,18 +163,27 @@ async fn what_was_sent_is_told_apart_by_channel_and_kept_in_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn a_held_answer_ends_when_its_client_hangs_up() {
+async fn fault_without_count_lasts() {
     let stage = Stage::start().await;
-    stage.fault(Target::Slack, Mode::Timeout, None);
-    slack::post(&stage, IMPATIENT, "hello").await.unwrap_err();
-    // Stopping waits for requests under way. One that was still held would outlast this.
-    stage.stop.send(()).unwrap();
-    let stopped = tokio::time::timeout(PATIENT, stage.server).await;
-    stopped.expect("no request is under way any more").unwrap().unwrap();
+    stage.fault(Target::Slack, Mode::Error, None);
+    for _ in 0..2 {
+        assert_eq!(slack::post(&stage, PATIENT, "hello").await.unwrap().status(), 500);
+    }
 }
 
 #[tokio::test]
-async fn a_dropped_answer_does_not_send_a_single_byte() {
+async fn held_answer_ends_when_its_client_disconnects() {
+    let stage = Stage::start().await;
+    stage.fault(Target::Slack, Mode::Timeout, None);
+    slack::post(&stage, IMPATIENT, "hello").await.unwrap_err();
+    // Stopping waits for open requests. One that is still held would outlast this.
+    stage.stop.send(()).unwrap();
+    let stopped = tokio::time::timeout(PATIENT, stage.server).await;
+    stopped.expect("no request is open").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn dropped_answer_sends_no_byte() {
     let stage = Stage::start().await;
     stage.fault(Target::Slack, Mode::DropAnswer, None);
     let address = stage.url.strip_prefix("http://").unwrap();

@@ -1,4 +1,4 @@
-//! Payment intents and refunds over plain HTTP, as Stripe's API has them.
+//! Stripe's payment intents and refunds over plain HTTP.
 
 mod faults;
 mod idempotency;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{PATIENT, Stage, http};
 
-/// A `POST` with a key, as every write of ours is.
+/// A `POST` with a key, as all our writes are.
 fn write(stage: &Stage, timeout: Duration, key: &str, path: &str, form: &[(&str, &str)]) -> RequestBuilder {
     http(timeout)
         .post(format!("{}/v1/{path}", stage.url))

@@ -6,7 +6,7 @@ use providers::{Mode, Outcome, Target};
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::{IMPATIENT, PATIENT, Stage, http, is_broken_connection};
+use crate::{PATIENT, Stage, assert_faults, http, seen_by_http};
 
 async fn access_token(stage: &Stage) -> String {
     let answer = http(PATIENT)
@@ -38,17 +38,8 @@ async fn push(stage: &Stage, timeout: Duration) -> reqwest::Result<Response> {
         .await
 }
 
-async fn assert_fails(stage: &Stage, http_status: u16, status: &str, error_code: &str) {
-    let answer = push(stage, PATIENT).await.unwrap();
-    assert_eq!(answer.status(), http_status);
-    let answer: Value = answer.json().await.unwrap();
-    assert_eq!(answer["error"]["code"], http_status);
-    assert_eq!(answer["error"]["status"], status);
-    assert_eq!(answer["error"]["details"][0]["errorCode"], error_code);
-}
-
 #[tokio::test]
-async fn a_message_is_kept_with_its_device_and_named_after_its_project() {
+async fn message_is_recorded_with_its_device_and_named_after_its_project() {
     let stage = Stage::start().await;
     let answer: Value = push(&stage, PATIENT).await.unwrap().json().await.unwrap();
     let name = answer["name"].as_str().unwrap();
@@ -63,7 +54,7 @@ async fn a_message_is_kept_with_its_device_and_named_after_its_project() {
 }
 
 #[tokio::test]
-async fn a_message_without_an_access_token_is_unauthenticated() {
+async fn message_without_access_token_is_unauthenticated() {
     let stage = Stage::start().await;
     let answer = http(PATIENT)
         .post(format!("{}/v1/projects/belfry/messages:send", stage.url))
@@ -78,7 +69,7 @@ async fn a_message_without_an_access_token_is_unauthenticated() {
 }
 
 #[tokio::test]
-async fn no_access_token_without_an_assertion() {
+async fn token_request_without_assertion_is_refused() {
     let stage = Stage::start().await;
     let answer = http(PATIENT)
         .post(format!("{}/token", stage.url))
@@ -90,46 +81,19 @@ async fn no_access_token_without_an_assertion() {
 }
 
 #[tokio::test]
-async fn an_inner_error_is_internal_for_as_many_messages_as_told() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Push, Mode::Error, 1);
-    assert_fails(&stage, 500, "INTERNAL", "INTERNAL").await;
-    assert_eq!(push(&stage, PATIENT).await.unwrap().status(), 200);
-    assert_eq!(stage.outcomes(Target::Push), [Outcome::Error, Outcome::Accepted]);
-}
-
-#[tokio::test]
-async fn a_dead_device_is_unregistered() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Push, Mode::Reject, None);
-    assert_fails(&stage, 404, "NOT_FOUND", "UNREGISTERED").await;
-    assert_eq!(stage.outcomes(Target::Push), [Outcome::Rejected]);
-}
-
-#[tokio::test]
-async fn an_unavailable_provider_says_when_to_come_back() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Push, Mode::Unavailable, None);
-    assert_fails(&stage, 503, "UNAVAILABLE", "UNAVAILABLE").await;
-    let again = push(&stage, PATIENT).await.unwrap();
-    assert_eq!(again.headers()["retry-after"], "1");
-    assert_eq!(stage.outcomes(Target::Push), [Outcome::Unavailable; 2]);
-}
-
-#[tokio::test]
-async fn a_held_answer_is_the_clients_timeout() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Push, Mode::Timeout, None);
-    let error = push(&stage, IMPATIENT).await.unwrap_err();
-    assert!(error.is_timeout(), "{error:?}");
-    assert_eq!(stage.outcomes(Target::Push), [Outcome::TimedOut]);
-}
-
-#[tokio::test]
-async fn a_dropped_answer_breaks_the_connection_after_the_message_was_taken() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Push, Mode::DropAnswer, None);
-    let error = push(&stage, PATIENT).await.unwrap_err();
-    assert!(is_broken_connection(&error), "{error:?}");
-    assert_eq!(stage.outcomes(Target::Push), [Outcome::AnswerDropped]);
+async fn faults_look_like_fcm() {
+    let expected = [
+        (Mode::Error, "500 INTERNAL INTERNAL"),
+        (Mode::Reject, "404 NOT_FOUND UNREGISTERED"),
+        (Mode::Unavailable, "503 UNAVAILABLE UNAVAILABLE, retry after 1 s"),
+        (Mode::Timeout, "timeout"),
+        (Mode::DropAnswer, "broken connection"),
+    ];
+    let code = |body: &str| {
+        let error = &serde_json::from_str::<Value>(body).unwrap()["error"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        format!("{} {}", text(&error["status"]), text(&error["details"][0]["errorCode"]))
+    };
+    let send = async |stage: &Stage, timeout| seen_by_http(push(stage, timeout).await, code).await;
+    assert_faults(Target::Push, send, expected).await;
 }

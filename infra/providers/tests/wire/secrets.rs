@@ -1,4 +1,4 @@
-//! Secrets Manager over plain HTTP, and what the payment provider takes of it.
+//! Secrets Manager over plain HTTP, and the payment provider's use of it.
 
 use providers::{Outcome, Secrets, Target};
 use reqwest::Response;
@@ -14,7 +14,7 @@ async fn get(stage: &Stage, id: &str, version: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_secret_is_had_by_arn_and_by_name_and_its_previous_version_once_it_was_rotated() {
+async fn secret_is_found_by_arn_and_name_in_current_and_previous_version() {
     let stage = Stage::start().await;
     let secrets = stage.providers.secrets();
     secrets.put("s", "one");
@@ -33,7 +33,7 @@ async fn a_secret_is_had_by_arn_and_by_name_and_its_previous_version_once_it_was
 }
 
 #[tokio::test]
-async fn payments_take_the_current_key_alone() {
+async fn payments_accept_the_current_key_only() {
     let stage = Stage::start().await;
     stage.providers.secrets().put("payment", r#"{"key": "sk_one"}"#);
     stage.providers.know_payment_secret("payment");

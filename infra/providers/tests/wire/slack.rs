@@ -6,7 +6,7 @@ use providers::{Mode, Outcome, Target};
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::{IMPATIENT, PATIENT, Stage, http, is_broken_connection};
+use crate::{PATIENT, Stage, assert_faults, http, is_broken_connection, seen_by_http};
 
 pub(crate) async fn post(stage: &Stage, timeout: Duration, text: &str) -> reqwest::Result<Response> {
     post_payload(stage, timeout, &json!({ "text": text })).await
@@ -22,7 +22,7 @@ async fn assert_answers(answer: Response, status: u16, text: &str) {
 }
 
 #[tokio::test]
-async fn a_post_is_kept_with_its_webhook() {
+async fn post_is_recorded_with_its_webhook() {
     let stage = Stage::start().await;
     let answer = post(&stage, PATIENT, "At eight").await.unwrap();
     assert_answers(answer, 200, "ok").await;
@@ -33,7 +33,7 @@ async fn a_post_is_kept_with_its_webhook() {
 }
 
 #[tokio::test]
-async fn a_post_that_says_nothing_is_refused() {
+async fn post_without_text_is_refused() {
     let stage = Stage::start().await;
     let answer = post_payload(&stage, PATIENT, &json!({})).await.unwrap();
     assert_answers(answer, 400, "no_text").await;
@@ -43,55 +43,22 @@ async fn a_post_that_says_nothing_is_refused() {
 }
 
 #[tokio::test]
-async fn an_inner_error_is_a_500_for_as_many_posts_as_told() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Slack, Mode::Error, 1);
-    let answer = post(&stage, PATIENT, "At eight").await.unwrap();
-    assert_answers(answer, 500, "rollup_error").await;
-    let answer = post(&stage, PATIENT, "At eight").await.unwrap();
-    assert_answers(answer, 200, "ok").await;
-    assert_eq!(stage.outcomes(Target::Slack), [Outcome::Error, Outcome::Accepted]);
+async fn faults_look_like_slack() {
+    let expected = [
+        (Mode::Error, "500 rollup_error"),
+        (Mode::Reject, "404 no_service"),
+        (Mode::Unavailable, "429 rate_limited, retry after 1 s"),
+        (Mode::Timeout, "timeout"),
+        (Mode::DropAnswer, "broken connection"),
+    ];
+    let send = async |stage: &Stage, timeout| {
+        seen_by_http(post(stage, timeout, "At eight").await, |body| body.to_owned()).await
+    };
+    assert_faults(Target::Slack, send, expected).await;
 }
 
 #[tokio::test]
-async fn a_removed_webhook_is_no_service() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Slack, Mode::Reject, None);
-    let answer = post(&stage, PATIENT, "At eight").await.unwrap();
-    assert_answers(answer, 404, "no_service").await;
-    assert_eq!(stage.outcomes(Target::Slack), [Outcome::Rejected]);
-}
-
-#[tokio::test]
-async fn a_throttled_post_is_told_when_to_come_back() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Slack, Mode::Unavailable, None);
-    let answer = post(&stage, PATIENT, "At eight").await.unwrap();
-    assert_eq!(answer.headers()["retry-after"], "1");
-    assert_answers(answer, 429, "rate_limited").await;
-    assert_eq!(stage.outcomes(Target::Slack), [Outcome::Unavailable]);
-}
-
-#[tokio::test]
-async fn a_held_answer_is_the_clients_timeout() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Slack, Mode::Timeout, None);
-    let error = post(&stage, IMPATIENT, "At eight").await.unwrap_err();
-    assert!(error.is_timeout(), "{error:?}");
-    assert_eq!(stage.outcomes(Target::Slack), [Outcome::TimedOut]);
-}
-
-#[tokio::test]
-async fn a_dropped_answer_breaks_the_connection_after_the_post_was_taken() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Slack, Mode::DropAnswer, None);
-    let error = post(&stage, PATIENT, "At eight").await.unwrap_err();
-    assert!(is_broken_connection(&error), "{error:?}");
-    assert_eq!(stage.outcomes(Target::Slack), [Outcome::AnswerDropped]);
-}
-
-#[tokio::test]
-async fn a_dropped_answer_on_a_kept_connection_is_not_hidden_by_a_second_try() {
+async fn dropped_answer_on_a_kept_connection_is_not_hidden_by_a_retry() {
     let stage = Stage::start().await;
     let client = http(PATIENT);
     let hello = || client.post(format!("{}/services/T1/B2/secret", stage.url)).json(&json!({ "text": "hello" })).send();

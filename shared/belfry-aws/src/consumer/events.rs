@@ -30,6 +30,17 @@ where
     }
 }
 
+/// A handler that could not be built, because a setting is wrong. The settings report the mistake, and the function does
+/// not start.
+impl<M: Message, H: Handler<M>> Handler<M> for Option<H> {
+    async fn handle(&self, delivery: Delivery<M>) -> Result<Effect, Failure> {
+        match self {
+            Some(handler) => handler.handle(delivery).await,
+            None => Err(Failure::Unavailable("the function has not started".to_owned())),
+        }
+    }
+}
+
 /// A consumer of events, as a Lambda handler.
 pub type Consumer<M, H> = Processor<EventProcessor<M, H>>;
 

@@ -58,7 +58,7 @@ pub trait Process: Send + Sync + 'static {
     fn process(&self, message: &Received) -> impl Future<Output = Result<Processed, Failure>> + Send;
 
     /// The queue that a message with this ARN belongs to.
-    fn queue<'a>(&self, config: &'a Config, resource: &str) -> Option<&'a Queue> {
+    fn queue(&self, config: &Config, resource: &str) -> Option<Queue> {
         config.queue_of_resource(resource)
     }
 
@@ -80,6 +80,47 @@ pub trait Process: Send + Sync + 'static {
     /// Reports a finished batch.
     fn report(&self, belfry: &Belfry, consumer: &str, counts: &Consumed) {
         belfry.metrics().consumed(consumer, counts);
+    }
+}
+
+/// A process that could not be built, because a setting is wrong. The settings report the mistake, and the function does not
+/// start.
+impl<P: Process> Process for Option<P> {
+    async fn process(&self, message: &Received) -> Result<Processed, Failure> {
+        match self {
+            Some(process) => process.process(message).await,
+            None => Err(Failure::Unavailable("the function has not started".to_owned())),
+        }
+    }
+
+    fn queue(&self, config: &Config, resource: &str) -> Option<Queue> {
+        self.as_ref().and_then(|process| process.queue(config, resource))
+    }
+
+    async fn is_processed(&self, message: &Received) -> Result<bool, Error> {
+        match self {
+            Some(process) => process.is_processed(message).await,
+            None => Ok(false),
+        }
+    }
+
+    fn give_up(&self, message: &Received, reason: String) -> GivenUp {
+        match self {
+            Some(process) => process.give_up(message, reason),
+            None => message.give_up(reason),
+        }
+    }
+
+    async fn start(&self) {
+        if let Some(process) = self {
+            process.start().await;
+        }
+    }
+
+    fn report(&self, belfry: &Belfry, consumer: &str, counts: &Consumed) {
+        if let Some(process) = self {
+            process.report(belfry, consumer, counts);
+        }
     }
 }
 
@@ -199,7 +240,7 @@ impl<P: Process> Processor<P> {
             let message_id = message.message_id.as_deref();
             tracing::error!(message_id, arn, "message from a queue that is not configured");
         }
-        Some(Received::new(message, queue?.clone(), deadline))
+        Some(Received::new(message, queue?, deadline))
     }
 
     async fn one(&self, message: Option<&Received>) -> MessageOutcome {

@@ -65,7 +65,7 @@ pub fn recorder(belfry: &Belfry) -> Processor<Recorder> {
 
 impl Recorder {
     /// The queue whose dead letter queue has this resource name.
-    pub fn queue_of<'a>(config: &'a Config, resource: &str) -> Option<&'a Queue> {
+    pub fn queue_of(config: &Config, resource: &str) -> Option<Queue> {
         config.queue_of_resource(resource.strip_suffix("-dlq")?)
     }
 
@@ -89,7 +89,7 @@ impl Process for Recorder {
         Self::record(&self.belfry, message).await.map_err(|error| Failure::Unavailable(error.to_string()))
     }
 
-    fn queue<'a>(&self, config: &'a Config, resource: &str) -> Option<&'a Queue> {
+    fn queue(&self, config: &Config, resource: &str) -> Option<Queue> {
         Self::queue_of(config, resource)
     }
 

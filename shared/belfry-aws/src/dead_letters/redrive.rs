@@ -78,7 +78,7 @@ async fn redrive(delivery: &Delivery<Redrive>, handled: &DeadLetterHandled) -> R
 }
 
 async fn send(belfry: &Belfry, letter: &DeadLetter, redrive: &Event) -> Result<(), Failure> {
-    let queue = belfry.config().queues.get(&letter.queue);
+    let queue = belfry.config().queue_named(&letter.queue);
     let queue = queue.ok_or_else(|| Failure::Reject(format!("no queue {}", letter.queue)))?;
     let mut request = belfry.sqs().send_message().queue_url(&queue.url).message_body(&letter.body);
     let mut attributes = letter.attributes.clone();

@@ -195,7 +195,8 @@ impl Belfry {
 
     /// The mark that a consumer has processed an event.
     pub async fn mark(&self, consumer: &str, event_id: &EventId) -> Result<Option<Mark>, Error> {
-        Ok(self.marks(event_id, [consumer]).await?.pop())
+        let item = self.get_item(&mark_place(consumer, event_id)).await?;
+        Ok(item.map(|item| from_item(PROCESSED.name, item)).transpose()?)
     }
 
     /// The marks of these consumers for an event.

@@ -78,7 +78,7 @@ impl Belfry {
     async fn send_batch(&self, queue: &str, batch: Vec<BatchEntry>) -> Vec<(usize, Result<(), SendError>)> {
         let indexes: Vec<usize> = batch.iter().map(|entry| entry.index).collect();
         let all = |error: SendError| indexes.iter().map(|index| (*index, Err(error.clone()))).collect();
-        let Some(target) = self.0.config.queues.get(queue) else {
+        let Some(target) = self.0.config.queue_named(queue) else {
             // The event waits until the queue is configured. It must not count as published.
             return all(SendError::Unavailable(format!("{} is not set", queue_variable(queue))));
         };

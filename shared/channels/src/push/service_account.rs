@@ -1,9 +1,9 @@
-//! How FCM lets us in: a service account signs an assertion (RS256) and trades it at its `token_uri` for an access
-//! token, which is kept until shortly before it expires.
+//! Access tokens for FCM: the service account signs an assertion (RS256) and exchanges it at its `token_uri` for an access
+//! token, which is cached until shortly before it expires.
 //!
-//! The account is a secret: where Google does not take it, it is fetched again, and another account has another token.
+//! The account's key file is a secret. If Google refuses it, it is fetched again, and a new account gets a new token.
 //!
-//! Nothing of a message is sent here, so every failure is [`NotSent::Unavailable`].
+//! Nothing of a message is sent here, so every failure is [`SendError::Unavailable`].
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_types::SdkConfig;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use outside::may_call;
+use provider_http::may_call;
 use reqwest::{Client, Url};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
@@ -22,21 +22,21 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-use crate::{NotSent, Reason, http};
+use crate::{Reason, SendError, http_error};
 
 const SECRET: &str = "BELFRY_FCM_SECRET";
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// Google's longest, in seconds: for an assertion, and for the access token that it brings.
-const LONGEST: u64 = 3600;
+/// Google's longest lifetime of an assertion and of an access token, in seconds.
+const MAX_LIFETIME: u64 = 3600;
 
-/// How long before its end an access token is not used any more.
+/// How long before its expiry an access token is no longer used.
 const MARGIN: Duration = Duration::from_secs(300);
 
-/// The account's key, as its file has it.
+/// A service account, from its key file.
 pub(super) struct ServiceAccount {
-    /// The project that messages are sent for.
+    /// The project to send messages for.
     pub(super) project: String,
     client_email: String,
     key_id: Option<String>,
@@ -54,7 +54,7 @@ struct KeyFile {
 }
 
 impl ServiceAccount {
-    /// Reads a key file. The project is the one that is set, or the account's own.
+    /// Parses a key file. `project` overrides the account's own.
     pub(super) fn parse(settings: &Settings, text: &str, project: Option<&str>) -> Result<Self, &'static str> {
         let file: KeyFile =
             serde_json::from_str(text).map_err(|_| "is not JSON with client_email, private_key and token_uri")?;
@@ -65,18 +65,18 @@ impl ServiceAccount {
         let project = project.map(str::to_owned).or(file.project_id);
         let project = project.ok_or("has no project_id, and BELFRY_FCM_PROJECT is not set")?;
         if !is_project(&project) {
-            return Err("is JSON whose project_id is not a project's id");
+            return Err("is JSON whose project_id is not a project id");
         }
         let KeyFile { client_email, private_key_id: key_id, token_uri, .. } = file;
         Ok(Self { project, client_email, key_id, key, token_uri })
     }
 
-    /// A JWT of the one shape that Google takes here: signing it is all that a library for JWTs would be needed for.
-    fn assertion(&self, now: u64) -> Result<String, NotSent> {
-        let cannot_sign = || Reason::word("the service account cannot sign").unavailable();
+    /// Returns the signed JWT. Its format is fixed, so a JWT library would add little more than the signature below.
+    fn assertion(&self, now: u64) -> Result<String, SendError> {
+        let cannot_sign = || Reason::text("cannot sign with the service account").unavailable();
         let header = Header { alg: "RS256", typ: "JWT", kid: self.key_id.as_deref() };
         let claims =
-            Claims { iss: &self.client_email, scope: SCOPE, aud: &self.token_uri, iat: now, exp: now + LONGEST };
+            Claims { iss: &self.client_email, scope: SCOPE, aud: &self.token_uri, iat: now, exp: now + MAX_LIFETIME };
         let [header, claims] = [serde_json::to_vec(&header), serde_json::to_vec(&claims)]
             .map(|part| part.map(|json| BASE64_URL_SAFE_NO_PAD.encode(json)).map_err(|_| cannot_sign()));
         let signed = format!("{}.{}", header?, claims?);
@@ -88,7 +88,7 @@ impl ServiceAccount {
     }
 }
 
-/// Whether this can stand in a path.
+/// Returns whether this is safe in a URL path.
 pub(super) fn is_project(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b':'))
 }
@@ -122,15 +122,15 @@ struct Claims<'a> {
     exp: u64,
 }
 
-/// The account's access token, fetched by one at a time.
+/// The account's cached access token. One task at a time fetches it.
 pub(super) struct AccessTokens {
-    /// Boxed, because it is large, and the other providers are small.
+    /// Boxed to keep the enum `Provider` small.
     account: Box<Secret<ServiceAccount>>,
     client: Client,
     cached: Mutex<Option<Cached>>,
 }
 
-/// What lets us in.
+/// An access token and its account.
 #[derive(Clone)]
 pub(super) struct Access {
     pub(super) token: Arc<str>,
@@ -143,20 +143,20 @@ struct Cached {
 }
 
 #[derive(Deserialize)]
-struct Granted {
+struct TokenResponse {
     access_token: String,
     expires_in: u64,
 }
 
-/// There is no token.
-struct NotGranted {
-    not_sent: NotSent,
-    /// The account is not one that Google knows.
-    is_of_account: bool,
+/// No token was returned.
+struct TokenError {
+    error: SendError,
+    /// Google does not accept the account.
+    account_refused: bool,
 }
 
 impl AccessTokens {
-    /// `BELFRY_FCM_SECRET`, the account's key file.
+    /// Reads `BELFRY_FCM_SECRET`, the secret with the key file.
     pub(super) fn from_settings(
         settings: &Settings,
         aws: &SdkConfig,
@@ -169,27 +169,27 @@ impl AccessTokens {
         Ok(Self { account: Box::new(account), client, cached: Mutex::new(None) })
     }
 
-    /// A token, from memory or from Google, before the deadline.
-    pub(super) async fn current(&self, deadline: Instant) -> Result<Access, NotSent> {
-        self.other_than(None, deadline).await
+    /// Returns the cached token or fetches one.
+    pub(super) async fn current(&self, deadline: Instant) -> Result<Access, SendError> {
+        self.token_other_than(None, deadline).await
     }
 
-    /// The same, after FCM has refused one: another token, and of another account if the secret has changed.
-    pub(super) async fn after_refusal(&self, refused: &Access, deadline: Instant) -> Result<Access, NotSent> {
-        // Whether it has, the next line sees.
+    /// Returns a token other than the refused one, of a new account if the secret has changed.
+    pub(super) async fn after_refusal(&self, refused: &Access, deadline: Instant) -> Result<Access, SendError> {
+        // If the secret has changed, the next line uses the new account.
         let _ = timeout_at(deadline, self.account.replacement(&refused.account)).await;
-        self.other_than(Some(refused), deadline).await
+        self.token_other_than(Some(refused), deadline).await
     }
 
-    /// Whether the secret holds another account than this one by now.
+    /// Returns whether the secret now holds another account.
     pub(super) async fn is_replaced(&self, refused: &Access, deadline: Instant) -> bool {
         timeout_at(deadline, self.account.replacement(&refused.account)).await.is_ok_and(|other| other.is_some())
     }
 
-    async fn other_than(&self, refused: Option<&Access>, deadline: Instant) -> Result<Access, NotSent> {
+    async fn token_other_than(&self, refused: Option<&Access>, deadline: Instant) -> Result<Access, SendError> {
         let fetched = timeout_at(deadline, async {
             let account = self.account.current().await;
-            let account = account.map_err(|_| Reason::word("its secret is not available").unavailable())?;
+            let account = account.map_err(|_| Reason::text("secret is not available").unavailable())?;
             let mut cached = self.cached.lock().await;
             let good = |cached: &&Cached| {
                 Instant::now() < cached.good_until
@@ -199,41 +199,44 @@ impl AccessTokens {
             if let Some(cached) = cached.as_ref().filter(good) {
                 return Ok(cached.access.clone());
             }
-            let (granted, account) = self.granted(account).await?;
-            let lives = Duration::from_secs(granted.expires_in.min(LONGEST));
+            let (granted, account) = self.fetch_with_replacement(account).await?;
+            let lives = Duration::from_secs(granted.expires_in.min(MAX_LIFETIME));
             let access = Access { token: Arc::from(granted.access_token), account };
             let good_until = Instant::now() + lives.saturating_sub(MARGIN.min(lives / 2));
             *cached = Some(Cached { access: access.clone(), good_until });
             Ok(access)
         });
-        fetched.await.unwrap_or(Err(Reason::word("no access token in time").unavailable()))
+        fetched.await.unwrap_or(Err(Reason::text("no access token within the time limit").unavailable()))
     }
 
-    /// A token for this account, or for the one that has taken its place.
-    async fn granted(&self, account: Arc<ServiceAccount>) -> Result<(Granted, Arc<ServiceAccount>), NotSent> {
+    /// Fetches a token for this account or, if Google refuses it, for the secret's new account.
+    async fn fetch_with_replacement(
+        &self,
+        account: Arc<ServiceAccount>,
+    ) -> Result<(TokenResponse, Arc<ServiceAccount>), SendError> {
         let refused = match self.fetch(&account).await {
             Ok(granted) => return Ok((granted, account)),
-            Err(NotGranted { not_sent, is_of_account: false }) => return Err(not_sent),
-            Err(refused) => refused.not_sent,
+            Err(TokenError { error, account_refused: false }) => return Err(error),
+            Err(refused) => refused.error,
         };
         let fresh = self.account.replacement(&account).await.ok_or(refused)?;
-        let granted = self.fetch(&fresh).await.map_err(|refused| refused.not_sent)?;
+        let granted = self.fetch(&fresh).await.map_err(|refused| refused.error)?;
         Ok((granted, fresh))
     }
 
-    async fn fetch(&self, account: &ServiceAccount) -> Result<Granted, NotGranted> {
-        let unavailable = |not_sent| NotGranted { not_sent, is_of_account: false };
+    async fn fetch(&self, account: &ServiceAccount) -> Result<TokenResponse, TokenError> {
+        let unavailable = |error| TokenError { error, account_refused: false };
         let assertion = account.assertion(unix_seconds()).map_err(unavailable)?;
         let form = [("grant_type", JWT_BEARER), ("assertion", assertion.as_str())];
         let answer = self.client.post(&account.token_uri).form(&form).send().await;
-        let no_answer = |_| unavailable(Reason::word("no answer to the request for an access token").unavailable());
+        let no_answer = |_| unavailable(Reason::text("access token endpoint did not answer").unavailable());
         let answer = answer.map_err(no_answer)?;
-        let (status, retry_after) = (answer.status().as_u16(), http::retry_after(answer.headers()));
-        let granted = serde_json::from_slice(&http::body(answer).await);
-        granted.map_err(|_| NotGranted {
-            not_sent: NotSent::Unavailable { reason: Reason::http(status, Some("no access token")), retry_after },
-            // Google says 400 (`invalid_grant`) of a key that was deleted.
-            is_of_account: matches!(status, 400 | 401 | 403),
+        let (status, retry_after) = (answer.status().as_u16(), http_error::retry_after(answer.headers()));
+        let granted = serde_json::from_slice(&provider_http::read_body(answer).await);
+        granted.map_err(|_| TokenError {
+            error: SendError::Unavailable { reason: Reason::http(status, Some("no access token")), retry_after },
+            // Google answers 400 (`invalid_grant`) for a deleted key.
+            account_refused: matches!(status, 400 | 401 | 403),
         })
     }
 }

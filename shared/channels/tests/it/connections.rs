@@ -1,4 +1,4 @@
-//! No connection is used twice: one that the far end has closed in the meantime would make a message's fate unknown.
+//! No connection is reused: a kept one that the server has closed would leave a message's outcome unknown.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use tokio::net::TcpListener;
 
 use crate::{PATIENT, Stage, device, email, fcm, outgoing, phone, ses, slack, sms, webhook};
 
-/// Where requests came from.
+/// The addresses of the clients.
 type Peers = Arc<Mutex<BTreeSet<SocketAddr>>>;
 
-/// Says yes to everything, in a way that every client understands, and keeps its connections open.
-async fn keeping() -> (String, Peers) {
+/// Accepts everything, in a format that every client understands, and keeps its connections open.
+async fn keep_alive_server() -> (String, Peers) {
     let peers = Peers::default();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -39,13 +39,13 @@ async fn connections(provider: Provider, outgoing: Outgoing, peers: Peers) -> us
 }
 
 #[tokio::test]
-async fn each_message_has_a_connection_of_its_own() {
-    let (url, peers) = keeping().await;
+async fn each_message_has_its_own_connection() {
+    let (url, peers) = keep_alive_server().await;
     assert_eq!(connections(ses::ses(PATIENT, &url), outgoing(email("ada@example.test")), peers).await, 3);
-    let (url, peers) = keeping().await;
+    let (url, peers) = keep_alive_server().await;
     assert_eq!(connections(sms::sms(PATIENT, &url), outgoing(phone()), peers).await, 3);
-    let (stage, (url, peers)) = (Stage::start().await, keeping().await);
+    let (stage, (url, peers)) = (Stage::start().await, keep_alive_server().await);
     assert_eq!(connections(fcm::fcm(PATIENT, &url, &stage.url), outgoing(device()), peers).await, 3);
-    let (url, peers) = keeping().await;
+    let (url, peers) = keep_alive_server().await;
     assert_eq!(connections(slack::slack(PATIENT), outgoing(webhook(&url)), peers).await, 3);
 }

@@ -13,14 +13,14 @@ use axum::routing::post;
 use axum::{Json, Router};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use channels::{NotSent, Outgoing, Provider, push::Fcm};
-use providers::{Mode, SERVICE_ACCOUNT_KEY, Target};
+use channels::{Outgoing, Provider, push::Fcm};
+use providers::{SERVICE_ACCOUNT_KEY, Target};
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use crate::{Clock, IMPATIENT, Nobody, PATIENT, Stage, device, fate, outgoing, patience, secret, serve, settings};
+use crate::{Clock, ClosedPort, IMPATIENT, PATIENT, Stage, device, kind, outgoing, secret, serve, settings};
 
 pub(crate) fn service_account(token_server: &str) -> String {
     service_account_with("key-1", token_server)
@@ -112,21 +112,14 @@ async fn a_push_message_arrives_with_title_and_text() {
 }
 
 #[tokio::test]
-async fn each_way_to_misbehave_has_its_fate_and_one_request() {
+async fn each_fault_has_its_error_after_one_request() {
     let stage = Stage::start().await;
-    for (mode, expected) in [
-        (Mode::Error, "failed: INTERNAL (HTTP 500)"),
-        (Mode::Reject, "address is dead: UNREGISTERED (HTTP 404)"),
-        (Mode::Unavailable, "unavailable: UNAVAILABLE (HTTP 503)"),
-        (Mode::Timeout, "unknown: no answer in time"),
-        (Mode::DropAnswer, "unknown: the connection broke before the answer"),
-    ] {
-        let (not_sent, requests) = stage.under(mode, &fcm(patience(mode), &stage.url, &stage.url), &push()).await;
-        assert_eq!((not_sent.to_string().as_str(), requests), (expected, 1), "{mode:?}");
-        if let NotSent::Unavailable { retry_after, .. } = not_sent {
-            assert_eq!(retry_after, Some(Duration::from_secs(1)));
-        }
-    }
+    let expected = [
+        "failed: INTERNAL (HTTP 500)",
+        "address is dead: UNREGISTERED (HTTP 404)",
+        "unavailable: UNAVAILABLE (HTTP 503)",
+    ];
+    stage.assert_errors(|limit| fcm(limit, &stage.url, &stage.url), &push(), expected, Some(1)).await;
 }
 
 #[tokio::test]
@@ -162,9 +155,9 @@ async fn taking_only(good: &'static str) -> String {
 async fn a_refused_access_token_is_fetched_again_once() {
     let tokens = TokenServer::new();
     let fcm = fcm(PATIENT, &taking_only("token-2").await, &tokens.start().await);
-    assert_eq!(fate(&fcm.send(&push()).await), "sent");
+    assert_eq!(kind(&fcm.send(&push()).await), "sent");
     assert_eq!(tokens.asked(), 2);
-    assert_eq!(fate(&fcm.send(&push()).await), "sent");
+    assert_eq!(kind(&fcm.send(&push()).await), "sent");
     assert_eq!(tokens.asked(), 2);
 }
 
@@ -226,8 +219,8 @@ async fn an_account_that_is_not_one_leaves_fcm_unavailable_until_it_is_mended() 
         let (secrets, aws) = secret("fcm", wrong);
         let clock = Clock::default();
         let fcm = with_secret(PATIENT, &stage.url, &clock.of(aws));
-        let not_sent = fcm.send(&push()).await.unwrap_err();
-        assert_eq!(not_sent.to_string(), "unavailable: its secret is not available");
+        let error = fcm.send(&push()).await.unwrap_err();
+        assert_eq!(error.to_string(), "unavailable: secret is not available");
         secrets.put("fcm", service_account(&stage.url));
         clock.advance(1);
         fcm.send(&push()).await.unwrap();
@@ -236,29 +229,29 @@ async fn an_account_that_is_not_one_leaves_fcm_unavailable_until_it_is_mended() 
 
 #[tokio::test]
 async fn without_an_access_token_nothing_is_sent() {
-    let (stage, nobody) = (Stage::start().await, Nobody::new());
+    let (stage, closed) = (Stage::start().await, ClosedPort::new());
     let refusing = serve(Router::new().fallback(async || (StatusCode::BAD_REQUEST, r#"{"error":"invalid_grant"}"#)));
     let silent = serve(Router::new().fallback(std::future::pending::<()>));
     for (limit, token_server, expected) in [
-        (PATIENT, nobody.url.clone(), "unavailable: no answer to the request for an access token"),
+        (PATIENT, closed.url.clone(), "unavailable: access token endpoint did not answer"),
         (PATIENT, refusing.await, "unavailable: no access token (HTTP 400)"),
-        (IMPATIENT, silent.await, "unavailable: no access token in time"),
+        (IMPATIENT, silent.await, "unavailable: no access token within the time limit"),
     ] {
-        let not_sent = fcm(limit, &stage.url, &token_server).send(&push()).await.unwrap_err();
-        assert_eq!(not_sent.to_string(), expected);
+        let error = fcm(limit, &stage.url, &token_server).send(&push()).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
     }
     assert!(stage.providers.sent(None).is_empty());
 }
 
 #[tokio::test]
-async fn nobody_listening_is_unavailable() {
+async fn refused_connection_is_unavailable() {
     let stage = Stage::start().await;
-    let not_sent = fcm(PATIENT, &Nobody::new().url, &stage.url).send(&push()).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "unavailable: no connection");
+    let error = fcm(PATIENT, &ClosedPort::new().url, &stage.url).send(&push()).await.unwrap_err();
+    assert_eq!(error.to_string(), "unavailable: cannot connect");
 }
 
 #[tokio::test]
-async fn an_answer_is_sorted_by_its_code_and_what_it_is_about() {
+async fn answer_is_classified_by_code_and_field() {
     let stage = Stage::start().await;
     let coded =
         |code: &str| json!({ "details": [{ "@type": "t/google.firebase.fcm.v1.FcmError", "errorCode": code }] });
@@ -282,7 +275,7 @@ async fn an_answer_is_sorted_by_its_code_and_what_it_is_about() {
         let status = StatusCode::from_u16(status).unwrap();
         let shown = error.to_string();
         let url = serve(Router::new().fallback(async move || (status, Json(json!({ "error": error }))))).await;
-        assert_eq!(fate(&fcm(PATIENT, &url, &stage.url).send(&push()).await), expected, "{status} {shown}");
+        assert_eq!(kind(&fcm(PATIENT, &url, &stage.url).send(&push()).await), expected, "{status} {shown}");
     }
 }
 

@@ -1,5 +1,4 @@
-//! Each provider's real client against something that answers as the provider does: the stand-ins, a mail server, and
-//! small servers for the answers that those do not give.
+//! Each provider's client against the stand-ins, an SMTP server, and small servers for answers that those do not give.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
@@ -20,12 +19,12 @@ use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedCredenti
 use aws_smithy_async::time::TimeSource;
 use aws_types::SdkConfig;
 use axum::Router;
-use channels::{Address, Message, NotSent, Outgoing, Provider, Receipt};
+use channels::{Address, Message, Outgoing, Provider, Receipt, SendError};
 use providers::{Fault, Mode, Outcome, Providers, Secrets, Target};
 use runtime::Settings;
 use tokio::net::{TcpListener, TcpSocket};
 
-/// The stand-ins, listening.
+/// The stand-ins, listening on a port.
 struct Stage {
     providers: Providers,
     url: String,
@@ -38,8 +37,8 @@ impl Stage {
         Self { providers, url }
     }
 
-    /// What a provider makes of a fault, and how many requests that took.
-    async fn under(&self, mode: Mode, provider: &Provider, outgoing: &Outgoing) -> (NotSent, usize) {
+    /// Returns a provider's error under a fault, and the number of requests it made.
+    async fn send_under(&self, mode: Mode, provider: &Provider, outgoing: &Outgoing) -> (SendError, usize) {
         let target = match outgoing.to {
             Address::Email(_) => Target::Email,
             Address::Phone(_) => Target::Sms,
@@ -48,8 +47,32 @@ impl Stage {
         };
         let before = self.providers.sent(Some(target)).len();
         self.providers.set_fault(Fault { target, mode, times: None });
-        let not_sent = provider.send(outgoing).await.unwrap_err();
-        (not_sent, self.providers.sent(Some(target)).len() - before)
+        let error = provider.send(outgoing).await.unwrap_err();
+        (error, self.providers.sent(Some(target)).len() - before)
+    }
+
+    /// Checks the errors of the three faults that differ between providers, and of the two that do not. Each takes one
+    /// request. `retry_after` is the provider's with [`Mode::Unavailable`].
+    async fn assert_errors(
+        &self,
+        provider: impl Fn(&'static str) -> Provider,
+        outgoing: &Outgoing,
+        [error, reject, unavailable]: [&str; 3],
+        retry_after: Option<u64>,
+    ) {
+        for (mode, limit, expected) in [
+            (Mode::Error, PATIENT, error),
+            (Mode::Reject, PATIENT, reject),
+            (Mode::Unavailable, PATIENT, unavailable),
+            (Mode::Timeout, IMPATIENT, "outcome unknown: no answer within the time limit"),
+            (Mode::DropAnswer, PATIENT, "outcome unknown: connection closed before the answer"),
+        ] {
+            let (error, requests) = self.send_under(mode, &provider(limit), outgoing).await;
+            assert_eq!((error.to_string().as_str(), requests), (expected, 1), "{mode:?}");
+            if let SendError::Unavailable { retry_after: seconds, .. } = error {
+                assert_eq!(seconds, retry_after.map(Duration::from_secs));
+            }
+        }
     }
 
     fn accepted(&self, target: Target) -> providers::Sent {
@@ -67,13 +90,13 @@ async fn serve(router: Router) -> String {
     url
 }
 
-/// A port that nobody listens on, and that nobody else can get meanwhile.
-struct Nobody {
+/// A port without a listener, which no other process gets.
+struct ClosedPort {
     url: String,
     _bound: TcpSocket,
 }
 
-impl Nobody {
+impl ClosedPort {
     fn new() -> Self {
         let bound = TcpSocket::new_v4().unwrap();
         bound.bind(([127, 0, 0, 1], 0).into()).unwrap();
@@ -86,10 +109,6 @@ const PATIENT: &str = "20s";
 
 /// For answers that do not come. Enough for a request to arrive on a busy machine.
 const IMPATIENT: &str = "1s";
-
-fn patience(mode: Mode) -> &'static str {
-    if mode == Mode::Timeout { IMPATIENT } else { PATIENT }
-}
 
 fn settings(limit: &str, values: &[(&str, &str)]) -> Settings {
     let limit = ("BELFRY_PROVIDER_TIME_LIMIT", limit);
@@ -105,7 +124,7 @@ fn without_credentials() -> SdkConfig {
     SdkConfig::builder().behavior_version(BehaviorVersion::latest()).region(Region::new("eu-central-1")).build()
 }
 
-/// A secret, and a configuration that finds it under its name.
+/// A secret and a configuration that finds it.
 fn secret(name: &str, value: &str) -> (Secrets, SdkConfig) {
     let secrets = Secrets::default();
     secrets.put(name, value);
@@ -113,7 +132,7 @@ fn secret(name: &str, value: &str) -> (Secrets, SdkConfig) {
     (secrets, aws)
 }
 
-/// A clock that stands still until it is told otherwise.
+/// A clock that advances on request only.
 #[derive(Debug, Clone, Default)]
 struct Clock(Arc<AtomicU64>);
 
@@ -149,7 +168,7 @@ fn with_html(mut outgoing: Outgoing) -> Outgoing {
     outgoing
 }
 
-/// As long as a signed one is.
+/// As long as a signed link.
 fn unsubscribe() -> String {
     format!("https://belfry.test/v1/unsubscribe/{}", "0123456789abcdef".repeat(10))
 }
@@ -170,14 +189,14 @@ fn webhook(server: &str) -> Address {
     Address::SlackWebhook(format!("{server}/services/T1/B2/secret").try_into().unwrap())
 }
 
-/// The name of the fate alone, for tables.
-fn fate(result: &Result<Receipt, NotSent>) -> &'static str {
+/// The kind of the result, for tables.
+fn kind(result: &Result<Receipt, SendError>) -> &'static str {
     match result {
         Ok(_) => "sent",
-        Err(NotSent::Failed { .. }) => "failed",
-        Err(NotSent::Unavailable { .. }) => "unavailable",
-        Err(NotSent::Refused { .. }) => "refused",
-        Err(NotSent::AddressDead { .. }) => "address dead",
-        Err(NotSent::Unknown { .. }) => "unknown",
+        Err(SendError::Failed { .. }) => "failed",
+        Err(SendError::Unavailable { .. }) => "unavailable",
+        Err(SendError::Refused { .. }) => "refused",
+        Err(SendError::AddressDead { .. }) => "address dead",
+        Err(SendError::Unknown { .. }) => "unknown",
     }
 }

@@ -1,4 +1,4 @@
-//! What nothing that is stored or logged may hold: addresses, tokens, webhooks, texts.
+//! No error contains an address, a token, a webhook or a text.
 
 use axum::Router;
 use axum::extract::Request;
@@ -10,7 +10,7 @@ use harness::mail::MailServer;
 use crate::smtp::plain;
 use crate::{PATIENT, Stage, device, email, fcm, outgoing, phone, serve, ses, slack, sms, webhook, with_html};
 
-/// Answers with everything that it was asked, in every place where an answer has room for words.
+/// Answers with everything it received, in every text field of its answer.
 async fn parrot(status: u16) -> String {
     let echo = async move |request: Request| {
         let path = request.uri().path().to_owned();
@@ -27,15 +27,15 @@ async fn parrot(status: u16) -> String {
 }
 
 async fn assert_sealed(provider: &Provider, outgoing: Outgoing, secret: &str) {
-    let not_sent = provider.send(&outgoing).await.unwrap_err();
-    let said = format!("{not_sent} {not_sent:?}");
+    let error = provider.send(&outgoing).await.unwrap_err();
+    let said = format!("{error} {error:?}");
     for secret in [secret, "Your table", "At eight", "unsubscribe/"] {
         assert!(!said.contains(secret), "{} said {said}", provider.name());
     }
 }
 
 #[tokio::test]
-async fn no_reason_repeats_what_a_provider_said_about_a_message() {
+async fn error_does_not_repeat_the_providers_answer() {
     let stage = Stage::start().await;
     for status in [400, 401, 404, 429, 500] {
         let url = parrot(status).await;
@@ -48,7 +48,7 @@ async fn no_reason_repeats_what_a_provider_said_about_a_message() {
 }
 
 #[tokio::test]
-async fn no_reason_repeats_what_a_mail_server_said_about_an_address() {
+async fn error_does_not_repeat_the_smtp_servers_reply() {
     let server = MailServer::start().await;
     for name in ["nobody", "unwanted", "full", "leaving", "picky", "grey"] {
         assert_sealed(&plain(&server, PATIENT), with_html(outgoing(email(&format!("{name}@example.test")))), name)
@@ -57,7 +57,7 @@ async fn no_reason_repeats_what_a_mail_server_said_about_an_address() {
 }
 
 #[tokio::test]
-async fn an_unreachable_webhook_is_not_named() {
+async fn error_does_not_name_an_unreachable_webhook() {
     let elsewhere = Address::SlackWebhook("https://127.0.0.1:1/services/secret".to_owned().try_into().unwrap());
     assert_sealed(&slack::slack(PATIENT), outgoing(elsewhere), "secret").await;
 }

@@ -4,10 +4,10 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
 use channels::{Outgoing, Provider, email::Ses};
-use providers::{Mode, Target};
+use providers::Target;
 
 use crate::{
-    Nobody, PATIENT, Stage, aws, email, fate, outgoing, patience, serve, settings, unsubscribe, with_html,
+    ClosedPort, PATIENT, Stage, aws, email, kind, outgoing, serve, settings, unsubscribe, with_html,
     without_credentials,
 };
 
@@ -56,36 +56,32 @@ async fn a_title_of_two_lines_becomes_one() {
 }
 
 #[tokio::test]
-async fn each_way_to_misbehave_has_its_fate_and_one_request() {
+async fn each_fault_has_its_error_after_one_request() {
     let stage = Stage::start().await;
-    for (mode, expected) in [
-        (Mode::Error, "failed: InternalFailure (HTTP 500)"),
-        (Mode::Reject, "refused: MessageRejected (HTTP 400)"),
-        (Mode::Unavailable, "unavailable: TooManyRequestsException (HTTP 429)"),
-        (Mode::Timeout, "unknown: no answer in time"),
-        (Mode::DropAnswer, "unknown: the connection broke before the answer"),
-    ] {
-        let (not_sent, requests) = stage.under(mode, &ses(patience(mode), &stage.url), &mail()).await;
-        assert_eq!((not_sent.to_string().as_str(), requests), (expected, 1), "{mode:?}");
-    }
+    let expected = [
+        "failed: InternalFailure (HTTP 500)",
+        "refused: MessageRejected (HTTP 400)",
+        "unavailable: TooManyRequestsException (HTTP 429)",
+    ];
+    stage.assert_errors(|limit| ses(limit, &stage.url), &mail(), expected, None).await;
 }
 
 #[tokio::test]
-async fn what_never_left_is_unavailable() {
-    let not_sent = ses(PATIENT, &Nobody::new().url).send(&mail()).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "unavailable: no connection");
+async fn unsent_mail_is_unavailable() {
+    let error = ses(PATIENT, &ClosedPort::new().url).send(&mail()).await.unwrap_err();
+    assert_eq!(error.to_string(), "unavailable: cannot connect");
 
     let stage = Stage::start().await;
     let settings =
         settings(PATIENT, &[("BELFRY_EMAIL_FROM", "bell@belfry.test"), ("BELFRY_SES_ENDPOINT_URL", &stage.url)]);
     let ses = Provider::Ses(Ses::from_settings(&settings, &without_credentials()).unwrap());
-    let not_sent = ses.send(&mail()).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "unavailable: no credentials, or no endpoint");
+    let error = ses.send(&mail()).await.unwrap_err();
+    assert_eq!(error.to_string(), "unavailable: no credentials or no endpoint");
     assert!(stage.providers.sent(None).is_empty());
 }
 
 #[tokio::test]
-async fn an_answer_is_sorted_by_its_code_and_then_by_its_status() {
+async fn answer_is_classified_by_code_then_status() {
     for (status, code, expected) in [
         (400, "BadRequestException", "refused"),
         (404, "NotFoundException", "unavailable"),
@@ -105,13 +101,13 @@ async fn an_answer_is_sorted_by_its_code_and_then_by_its_status() {
         let status = StatusCode::from_u16(status).unwrap();
         let answer = move || async move { (status, [("x-amzn-errortype", code)], "{}") };
         let url = serve(Router::new().fallback(answer)).await;
-        assert_eq!(fate(&ses(PATIENT, &url).send(&mail()).await), expected, "{status} {code}");
+        assert_eq!(kind(&ses(PATIENT, &url).send(&mail()).await), expected, "{status} {code}");
     }
 }
 
 #[tokio::test]
-async fn a_success_that_cannot_be_read_is_unknown() {
+async fn unparsable_success_is_unknown() {
     let url = serve(Router::new().route("/v2/email/outbound-emails", post(async || "<html>"))).await;
-    let not_sent = ses(PATIENT, &url).send(&mail()).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "unknown: HTTP 200");
+    let error = ses(PATIENT, &url).send(&mail()).await.unwrap_err();
+    assert_eq!(error.to_string(), "outcome unknown: HTTP 200");
 }

@@ -1,9 +1,9 @@
-//! What is set, and what stops a start.
+//! Settings.
 
 use channels::{Channels, Providers};
 use domain::recipient::Channel;
 
-use crate::{PATIENT, aws, device, fate, outgoing, settings};
+use crate::{PATIENT, aws, device, kind, outgoing, settings};
 
 const FROM: (&str, &str) = ("BELFRY_EMAIL_FROM", "bell@belfry.test");
 const SMTP_URL: (&str, &str) = ("BELFRY_SMTP_URL", "smtps://mail.belfry.test");
@@ -30,7 +30,7 @@ fn every_channel_has_its_provider() {
 }
 
 #[test]
-fn a_missing_setting_names_itself() {
+fn missing_setting_is_named() {
     assert_eq!(problem(&[]), "BELFRY_EMAIL_FROM is not set");
     assert_eq!(problem(&[FROM]), "BELFRY_SMS_ORIGINATION is not set");
     assert_eq!(problem(&[FROM, ("BELFRY_EMAIL_PROVIDER", "smtp")]), "BELFRY_SMTP_URL is not set");
@@ -38,7 +38,7 @@ fn a_missing_setting_names_itself() {
 }
 
 #[test]
-fn a_second_provider_is_another_one() {
+fn second_provider_differs_from_the_first() {
     let email = |values: &[(&str, &str)]| Providers::email(&settings(PATIENT, values), &aws());
     let providers = email(&[FROM, SMTP_URL, ("BELFRY_EMAIL_SECOND_PROVIDER", "smtp")]).unwrap();
     assert_eq!((providers.first.name(), providers.second.unwrap().name()), ("ses", "smtp"));
@@ -51,7 +51,7 @@ fn a_second_provider_is_another_one() {
 }
 
 #[test]
-fn no_endpoint_is_plain_http_beyond_the_loopback() {
+fn plain_http_endpoint_is_refused_beyond_loopback() {
     for name in ["BELFRY_SES_ENDPOINT_URL", "BELFRY_SMS_ENDPOINT_URL", "BELFRY_FCM_URL"] {
         let required = [FROM, ("BELFRY_SMS_ORIGINATION", "B"), ("BELFRY_FCM_SECRET", "fcm")];
         let values = [&required[..], &[(name, "http://example.com")]].concat();
@@ -60,15 +60,15 @@ fn no_endpoint_is_plain_http_beyond_the_loopback() {
 }
 
 #[test]
-fn a_project_that_cannot_stand_in_a_path_stops_the_start() {
+fn project_that_is_unsafe_in_a_path_is_refused() {
     let values = [("BELFRY_FCM_SECRET", "fcm"), ("BELFRY_FCM_PROJECT", "../other")];
     let problem = Providers::push(&settings(PATIENT, &values), &aws()).err().unwrap().to_string();
-    assert!(problem.starts_with("BELFRY_FCM_PROJECT must be a project's id"), "{problem}");
+    assert!(problem.starts_with("BELFRY_FCM_PROJECT must be a project id"), "{problem}");
 }
 
 #[tokio::test]
-async fn another_channels_address_is_refused() {
+async fn address_of_another_channel_is_refused() {
     let channel = Providers::slack(&settings(PATIENT, &[])).unwrap();
-    assert_eq!(fate(&channel.first.send(&outgoing(device())).await), "refused");
+    assert_eq!(kind(&channel.first.send(&outgoing(device())).await), "refused");
     assert_eq!(device().channel(), Channel::Push);
 }

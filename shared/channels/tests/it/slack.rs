@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::routing::post;
-use channels::{NotSent, Outgoing, Provider, slack::Slack};
+use channels::{Outgoing, Provider, SendError, slack::Slack};
 use providers::{Mode, Target};
 
-use crate::{Nobody, PATIENT, Stage, fate, outgoing, patience, serve, settings, webhook};
+use crate::{ClosedPort, PATIENT, Stage, kind, outgoing, serve, settings, webhook};
 
 pub(crate) fn slack(limit: &str) -> Provider {
     Provider::Slack(Slack::from_settings(&settings(limit, &[("BELFRY_SLACK_HOSTS", "127.0.0.1")])).unwrap())
@@ -22,7 +21,7 @@ fn post_to(url: &str) -> Outgoing {
 }
 
 #[tokio::test]
-async fn a_post_has_its_title_above_its_text() {
+async fn post_has_its_title_above_its_text() {
     let stage = Stage::start().await;
     let receipt = slack(PATIENT).send(&post_to(&stage.url)).await.unwrap();
     assert_eq!((receipt.provider, receipt.message_id), ("slack", None));
@@ -32,41 +31,34 @@ async fn a_post_has_its_title_above_its_text() {
 }
 
 #[tokio::test]
-async fn each_way_to_misbehave_has_its_fate_and_one_request() {
+async fn each_fault_has_its_error_after_one_request() {
     let stage = Stage::start().await;
-    for (mode, expected) in [
-        (Mode::Error, "failed: rollup_error (HTTP 500)"),
-        (Mode::Reject, "address is dead: no_service (HTTP 404)"),
-        (Mode::Unavailable, "unavailable: rate_limited (HTTP 429)"),
-        (Mode::Timeout, "unknown: no answer in time"),
-        (Mode::DropAnswer, "unknown: the connection broke before the answer"),
-    ] {
-        let (not_sent, requests) = stage.under(mode, &slack(patience(mode)), &post_to(&stage.url)).await;
-        assert_eq!((not_sent.to_string().as_str(), requests), (expected, 1), "{mode:?}");
-        if let NotSent::Unavailable { retry_after, .. } = not_sent {
-            assert_eq!(retry_after, Some(Duration::from_secs(1)));
-        }
-    }
+    let expected = [
+        "failed: rollup_error (HTTP 500)",
+        "address is dead: no_service (HTTP 404)",
+        "unavailable: rate_limited (HTTP 429)",
+    ];
+    stage.assert_errors(slack, &post_to(&stage.url), expected, Some(1)).await;
 }
 
 #[tokio::test]
-async fn a_lost_answer_stays_unknown_after_an_answer_that_came() {
+async fn lost_answer_is_unknown_after_an_earlier_answer() {
     let stage = Stage::start().await;
     let slack = slack(PATIENT);
     slack.send(&post_to(&stage.url)).await.unwrap();
-    let (not_sent, requests) = stage.under(Mode::DropAnswer, &slack, &post_to(&stage.url)).await;
-    assert!(matches!(not_sent, NotSent::Unknown { .. }), "{not_sent}");
+    let (error, requests) = stage.send_under(Mode::DropAnswer, &slack, &post_to(&stage.url)).await;
+    assert!(matches!(error, SendError::Unknown { .. }), "{error}");
     assert_eq!(requests, 1);
 }
 
 #[tokio::test]
-async fn nobody_listening_is_unavailable() {
-    let not_sent = slack(PATIENT).send(&post_to(&Nobody::new().url)).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "unavailable: no connection");
+async fn refused_connection_is_unavailable() {
+    let error = slack(PATIENT).send(&post_to(&ClosedPort::new().url)).await.unwrap_err();
+    assert_eq!(error.to_string(), "unavailable: cannot connect");
 }
 
 #[tokio::test]
-async fn an_answer_is_sorted_by_its_word_and_its_status() {
+async fn answer_is_classified_by_code_and_status() {
     for (status, word, expected) in [
         (410, "channel_is_archived", "address dead"),
         (403, "action_prohibited", "address dead"),
@@ -83,12 +75,12 @@ async fn an_answer_is_sorted_by_its_word_and_its_status() {
     ] {
         let status = StatusCode::from_u16(status).unwrap();
         let url = serve(Router::new().fallback(async move || (status, word))).await;
-        assert_eq!(fate(&slack(PATIENT).send(&post_to(&url)).await), expected, "{status} {word}");
+        assert_eq!(kind(&slack(PATIENT).send(&post_to(&url)).await), expected, "{status} {word}");
     }
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn redirect_is_not_followed() {
     let followed = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&followed);
     let elsewhere = move || async move {
@@ -97,16 +89,16 @@ async fn a_redirect_is_not_followed() {
     };
     let away = async || (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, "/elsewhere")]);
     let url = serve(Router::new().route("/elsewhere", post(elsewhere)).fallback(away)).await;
-    let not_sent = slack(PATIENT).send(&post_to(&url)).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "refused: HTTP 307");
+    let error = slack(PATIENT).send(&post_to(&url)).await.unwrap_err();
+    assert_eq!(error.to_string(), "refused: HTTP 307");
     assert_eq!(followed.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn a_webhook_elsewhere_gets_nothing() {
+async fn webhook_on_another_host_gets_nothing() {
     let stage = Stage::start().await;
     let strict = Provider::Slack(Slack::from_settings(&settings(PATIENT, &[])).unwrap());
-    let not_sent = strict.send(&post_to(&stage.url)).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "refused: a webhook at a host that is not allowed");
+    let error = strict.send(&post_to(&stage.url)).await.unwrap_err();
+    assert_eq!(error.to_string(), "refused: webhook host is not allowed");
     assert!(stage.providers.sent(None).is_empty());
 }

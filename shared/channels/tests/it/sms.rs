@@ -3,10 +3,10 @@
 use axum::http::StatusCode;
 use axum::{Json, Router};
 use channels::{Outgoing, Provider, sms::EndUserMessaging};
-use providers::{Mode, Target};
+use providers::Target;
 use serde_json::{Value, json};
 
-use crate::{Nobody, PATIENT, Stage, aws, fate, outgoing, patience, phone, serve, settings};
+use crate::{ClosedPort, PATIENT, Stage, aws, kind, outgoing, phone, serve, settings};
 
 pub(crate) fn sms(limit: &str, url: &str) -> Provider {
     let settings = settings(limit, &[("BELFRY_SMS_ORIGINATION", "Belfry"), ("BELFRY_SMS_ENDPOINT_URL", url)]);
@@ -18,7 +18,7 @@ fn text() -> Outgoing {
 }
 
 #[tokio::test]
-async fn a_text_arrives_without_its_title() {
+async fn text_arrives_without_its_title() {
     let stage = Stage::start().await;
     let receipt = sms(PATIENT, &stage.url).send(&text()).await.unwrap();
     assert_eq!(receipt.provider, "end-user-messaging");
@@ -29,28 +29,24 @@ async fn a_text_arrives_without_its_title() {
 }
 
 #[tokio::test]
-async fn each_way_to_misbehave_has_its_fate_and_one_request() {
+async fn each_fault_has_its_error_after_one_request() {
     let stage = Stage::start().await;
-    for (mode, expected) in [
-        (Mode::Error, "failed: InternalServerException (HTTP 500)"),
-        (Mode::Reject, "address is dead: ValidationException (HTTP 400)"),
-        (Mode::Unavailable, "unavailable: ThrottlingException (HTTP 429)"),
-        (Mode::Timeout, "unknown: no answer in time"),
-        (Mode::DropAnswer, "unknown: the connection broke before the answer"),
-    ] {
-        let (not_sent, requests) = stage.under(mode, &sms(patience(mode), &stage.url), &text()).await;
-        assert_eq!((not_sent.to_string().as_str(), requests), (expected, 1), "{mode:?}");
-    }
+    let expected = [
+        "failed: InternalServerException (HTTP 500)",
+        "address is dead: ValidationException (HTTP 400)",
+        "unavailable: ThrottlingException (HTTP 429)",
+    ];
+    stage.assert_errors(|limit| sms(limit, &stage.url), &text(), expected, None).await;
 }
 
 #[tokio::test]
-async fn nobody_listening_is_unavailable() {
-    let not_sent = sms(PATIENT, &Nobody::new().url).send(&text()).await.unwrap_err();
-    assert_eq!(not_sent.to_string(), "unavailable: no connection");
+async fn refused_connection_is_unavailable() {
+    let error = sms(PATIENT, &ClosedPort::new().url).send(&text()).await.unwrap_err();
+    assert_eq!(error.to_string(), "unavailable: cannot connect");
 }
 
 #[tokio::test]
-async fn an_answer_is_sorted_by_its_code_and_its_reason() {
+async fn answer_is_classified_by_code_and_reason() {
     let field = json!([{ "Name": "DestinationPhoneNumber", "Message": "m" }]);
     for (code, more, expected) in [
         ("ConflictException", json!({ "Reason": "DESTINATION_PHONE_NUMBER_OPTED_OUT" }), "address dead"),
@@ -72,6 +68,6 @@ async fn an_answer_is_sorted_by_its_code_and_its_reason() {
         body["__type"] = json!(format!("com.amazonaws.pinpointsmsvoicev2#{code}"));
         let shown = body.to_string();
         let url = serve(Router::new().fallback(async move || (StatusCode::BAD_REQUEST, Json(body)))).await;
-        assert_eq!(fate(&sms(PATIENT, &url).send(&text()).await), expected, "{shown}");
+        assert_eq!(kind(&sms(PATIENT, &url).send(&text()).await), expected, "{shown}");
     }
 }

@@ -1,34 +1,14 @@
 //! What happens in the saga of an order: the event types, and their payloads.
 
+use belfry_core::{Entity, Payload};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{CancelReason, Line, Money, Quantity};
+use super::{CancelReason, Line, Money, Order, Quantity};
 use crate::id::Line as Text;
+use crate::payment::Payment;
+use crate::stock::Hold;
 use crate::{StockKeepingUnit, UserId};
-
-/// Somebody wants something.
-pub const PLACED: &str = "OrderPlaced";
-/// Every line is reserved, and the price is fixed.
-pub const VALIDATED: &str = "OrderValidated";
-/// Not every line could be.
-pub const REJECTED: &str = "OrderRejected";
-/// The payment was charged.
-pub const PAID: &str = "OrderPaid";
-/// The payment was declined.
-pub const PAYMENT_FAILED: &str = "PaymentFailed";
-/// The order was paid for.
-pub const COMPLETED: &str = "OrderCompleted";
-/// The order came to nothing.
-pub const FAILED: &str = "OrderFailed";
-/// The order was called off.
-pub const CANCELLED: &str = "OrderCancelled";
-/// What was reserved is sold.
-pub const SOLD: &str = "StockSold";
-/// What was reserved is free again.
-pub const RELEASED: &str = "StockReleased";
-/// What was charged is paid back.
-pub const REFUNDED: &str = "PaymentRefunded";
 
 /// The payload of `OrderPlaced`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +89,9 @@ pub struct PaymentFailed {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OrderCompleted {
     /// The order.
-    pub order_id: String,
+    // Published as any text, so that the schema stays as it was committed.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub order_id: Uuid,
     /// Whose.
     pub customer_id: UserId,
     /// What was paid.
@@ -121,7 +103,9 @@ pub struct OrderCompleted {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OrderFailed {
     /// The order.
-    pub order_id: String,
+    // Published as any text, so that the schema stays as it was committed.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub order_id: Uuid,
     /// Whose.
     pub customer_id: UserId,
     /// Why.
@@ -143,7 +127,17 @@ pub struct OrderCancelled {
 /// The payload of `StockSold` and `StockReleased`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct StockMoved {
+pub struct StockSold {
+    /// The order.
+    pub order_id: Uuid,
+    /// What was moved.
+    pub lines: Vec<PricedLine>,
+}
+
+/// The payload of `StockSold` and `StockReleased`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StockReleased {
     /// The order.
     pub order_id: Uuid,
     /// What was moved.
@@ -160,4 +154,31 @@ pub struct PaymentRefunded {
     pub customer_id: UserId,
     /// What was paid back.
     pub total: Money,
+}
+
+macro_rules! payloads {
+    ($($payload:ident of $entity:ident),+ $(,)?) => {$(
+        impl Payload for $payload {
+            const TYPE: &'static str = stringify!($payload);
+            type Of = $entity;
+
+            fn subject(&self) -> <$entity as Entity>::Id<'_> {
+                self.order_id
+            }
+        }
+    )+};
+}
+
+payloads! {
+    OrderPlaced of Order,
+    OrderValidated of Hold,
+    OrderRejected of Hold,
+    OrderPaid of Payment,
+    PaymentFailed of Payment,
+    OrderCompleted of Order,
+    OrderFailed of Order,
+    OrderCancelled of Order,
+    StockSold of Hold,
+    StockReleased of Hold,
+    PaymentRefunded of Payment,
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use belfry_core::Payload as _;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -18,8 +19,8 @@ use crate::dead_letter::{DISCARDED, DeadLetterHandled, REDRIVE_REQUESTED, REDRIV
 use crate::entitlement::{EntitlementChanged, GRANTED, REVOKED};
 use crate::event::{OutboxRepublished, REPUBLISHED};
 use crate::order::{
-    self, OrderCancelled, OrderCompleted, OrderFailed, OrderPaid, OrderPlaced, OrderRejected, OrderValidated,
-    PaymentFailed, PaymentRefunded, StockMoved,
+    OrderCancelled, OrderCompleted, OrderFailed, OrderPaid, OrderPlaced, OrderRejected, OrderValidated, PaymentFailed,
+    PaymentRefunded, StockReleased, StockSold,
 };
 use crate::reservation::{self, ReservationChanged};
 use crate::routing::Routes;
@@ -37,17 +38,17 @@ const PAYLOADS: &[Payload] = &[
     (DISCARDED, written::<DeadLetterHandled>),
     (REDRIVE_REQUESTED, written::<RedriveJob>),
     (REPUBLISHED, written::<OutboxRepublished>),
-    (order::PLACED, written::<OrderPlaced>),
-    (order::VALIDATED, written::<OrderValidated>),
-    (order::REJECTED, written::<OrderRejected>),
-    (order::PAID, written::<OrderPaid>),
-    (order::PAYMENT_FAILED, written::<PaymentFailed>),
-    (order::CANCELLED, written::<OrderCancelled>),
-    (order::SOLD, written::<StockMoved>),
-    (order::RELEASED, written::<StockMoved>),
-    (order::REFUNDED, written::<PaymentRefunded>),
-    (order::COMPLETED, written::<OrderCompleted>),
-    (order::FAILED, written::<OrderFailed>),
+    (OrderPlaced::TYPE, written::<OrderPlaced>),
+    (OrderValidated::TYPE, written::<OrderValidated>),
+    (OrderRejected::TYPE, written::<OrderRejected>),
+    (OrderPaid::TYPE, written::<OrderPaid>),
+    (PaymentFailed::TYPE, written::<PaymentFailed>),
+    (OrderCancelled::TYPE, written::<OrderCancelled>),
+    (StockSold::TYPE, written::<StockSold>),
+    (StockReleased::TYPE, written::<StockReleased>),
+    (PaymentRefunded::TYPE, written::<PaymentRefunded>),
+    (OrderCompleted::TYPE, written::<OrderCompleted>),
+    (OrderFailed::TYPE, written::<OrderFailed>),
     (reservation::REQUESTED, written::<ReservationChanged>),
     (reservation::ACCEPTED, written::<ReservationChanged>),
     (reservation::REJECTED, written::<ReservationChanged>),

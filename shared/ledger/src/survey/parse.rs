@@ -32,6 +32,11 @@ pub(super) fn entity<E: Entity>(table: &str, item: &Item) -> Result<Stored<E>, C
     if E::place(entity.id()).is_of(&item) { Ok(entity) } else { Err(Corrupt::new(table, &MISPLACED)) }
 }
 
+/// A send, without its version.
+pub(super) fn send(table: &str, item: &Item) -> Result<domain::send::ChannelSend, Corrupt> {
+    aggregate::<crate::sends::Versioned>(table, item).map(|versioned| versioned.send)
+}
+
 /// An entry that cannot be read is one too: what its status says of it still counts.
 pub(super) fn event(table: &str, item: &Item) -> Result<EventRow, Corrupt> {
     let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok());

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::Router;
 use axum::http::header::LOCATION;
 use axum::http::{Method, StatusCode};
-use payments::{CancelledIntent, Confirmed, NotDone, PaymentProvider};
+use payments::{CancelledIntent, Confirmed, PaymentError, PaymentProvider};
 
 use crate::{PATIENT, intent, provider, serve, total};
 
@@ -30,7 +30,7 @@ const DECLINED: &str = r#"{"id": "pi_1", "status": "requires_payment_method",
 const UNEXPECTED: &str = r#"{"error": {"code": "payment_intent_unexpected_state"}}"#;
 
 #[tokio::test]
-async fn where_the_answer_does_not_say_the_intent_does() {
+async fn intent_is_read_if_the_answer_has_no_final_state() {
     let declined = Confirmed::Declined { reason: "insufficient_funds" };
     for (status, said) in [(200, OPEN), (200, "{}"), (400, UNEXPECTED), (402, "")] {
         for (shown, expected) in
@@ -48,35 +48,35 @@ async fn where_the_answer_does_not_say_the_intent_does() {
 }
 
 #[tokio::test]
-async fn a_failure_inside_that_is_repeated_under_its_key_does_not_hide_a_charge() {
+async fn replayed_internal_error_does_not_hide_a_charge() {
     let (provider, _) = answering(500, "", CHARGED).await;
     assert_eq!(provider.confirm(&intent(), "k").await, Ok(Confirmed::Succeeded));
     assert_eq!(provider.cancel(&intent(), "k").await, Ok(CancelledIntent::Charged));
 }
 
 #[tokio::test]
-async fn an_earlier_decline_says_nothing_of_a_charge_that_may_be_under_way() {
+async fn earlier_decline_does_not_end_a_charge_in_progress() {
     let (provider, _) = answering(500, "", DECLINED).await;
-    assert!(matches!(provider.confirm(&intent(), "k").await, Err(NotDone::Transient(_))));
+    assert!(matches!(provider.confirm(&intent(), "k").await, Err(PaymentError::Transient(_))));
 }
 
 #[tokio::test]
-async fn an_intent_that_stays_open_is_told_by_its_state() {
+async fn open_intent_is_reported_by_its_status() {
     for (shown, expected) in [
-        (r#"{"status": "processing"}"#, "failed for now: processing"),
-        (OPEN, "failed for now: requires_confirmation"),
+        (r#"{"status": "processing"}"#, "transient error: processing"),
+        (OPEN, "transient error: requires_confirmation"),
         (r#"{"status": "requires_action"}"#, "refused: requires_action"),
         (r#"{"status": "requires_payment_method"}"#, "refused: requires_payment_method"),
-        (r#"{"status": "something new"}"#, "refused: a state that is not known"),
+        (r#"{"status": "something new"}"#, "refused: unknown intent status"),
     ] {
         let (provider, _) = answering(400, UNEXPECTED, shown).await;
         assert_eq!(provider.confirm(&intent(), "k").await.unwrap_err().to_string(), expected);
-        assert!(matches!(provider.cancel(&intent(), "k").await, Err(NotDone::Transient(_))));
+        assert!(matches!(provider.cancel(&intent(), "k").await, Err(PaymentError::Transient(_))));
     }
 }
 
 #[tokio::test]
-async fn a_decline_is_told_in_known_words() {
+async fn decline_is_reported_as_a_known_code() {
     for (said, reason) in [
         (r#"{"error": {"type": "card_error", "code": "expired_card"}}"#, "expired_card"),
         (r#"{"error": {"type": "card_error", "decline_code": "stolen_card", "code": "card_declined"}}"#, "declined"),
@@ -89,25 +89,30 @@ async fn a_decline_is_told_in_known_words() {
 }
 
 #[tokio::test]
-async fn a_status_says_whether_it_may_go_better_later() {
+async fn status_tells_transient_from_refused() {
     for (status, said, expected, requests) in [
         (
             409,
             r#"{"error": {"code": "idempotency_key_in_use"}}"#,
-            "failed for now: idempotency_key_in_use (HTTP 409)",
+            "transient error: idempotency_key_in_use (HTTP 409)",
             3,
         ),
-        (429, r#"{"error": {"code": "lock_timeout"}}"#, "failed for now: lock_timeout (HTTP 429)", 3),
-        (503, "<html>", "failed for now: HTTP 503", 3),
-        (200, r#"{"id": "pi"#, "failed for now: an answer that cannot be read (HTTP 200)", 3),
+        (429, r#"{"error": {"code": "lock_timeout"}}"#, "transient error: lock_timeout (HTTP 429)", 3),
+        (503, "<html>", "transient error: HTTP 503", 3),
+        (200, r#"{"id": "pi"#, "transient error: cannot parse the answer (HTTP 200)", 3),
         (
             400,
             r#"{"error": {"type": "invalid_request_error", "code": "amount_too_small"}}"#,
             "refused: amount_too_small (HTTP 400)",
             1,
         ),
-        (401, r#"{"error": {"type": "invalid_request_error"}}"#, "failed for now: invalid_request_error (HTTP 401)", 1),
-        (403, r#"{"error": {"code": "something new"}}"#, "failed for now: HTTP 403", 1),
+        (
+            401,
+            r#"{"error": {"type": "invalid_request_error"}}"#,
+            "transient error: invalid_request_error (HTTP 401)",
+            1,
+        ),
+        (403, r#"{"error": {"code": "something new"}}"#, "transient error: HTTP 403", 1),
         (404, "", "refused: HTTP 404", 1),
     ] {
         let (provider, asked) = answering(status, said, "").await;
@@ -118,28 +123,28 @@ async fn a_status_says_whether_it_may_go_better_later() {
 }
 
 #[tokio::test]
-async fn an_intents_id_must_be_one() {
+async fn invalid_intent_id_is_refused() {
     for said in ["{}", r#"{"id": "../refunds"}"#] {
         let (provider, _) = answering(200, said, "").await;
         let refused = provider.create("o-1", &total(), "k").await.unwrap_err();
-        assert_eq!(refused.to_string(), "refused: an answer without an id");
+        assert_eq!(refused.to_string(), "refused: answer has no valid id");
     }
 }
 
 #[tokio::test]
-async fn a_refund_that_failed_is_no_refund() {
+async fn failed_refund_is_an_error() {
     for (said, expected) in [
         (r#"{"id": "re_1", "status": "pending"}"#, Ok(())),
-        (r#"{"id": "re_1", "status": "failed"}"#, Err("refused: the refund failed".to_owned())),
+        (r#"{"id": "re_1", "status": "failed"}"#, Err("refused: refund failed".to_owned())),
     ] {
         let (provider, _) = answering(200, said, "").await;
-        let end = provider.refund(&intent(), "k").await.map_err(|not_done| not_done.to_string());
+        let end = provider.refund(&intent(), "k").await.map_err(|error| error.to_string());
         assert_eq!(end, expected);
     }
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn redirect_is_not_followed() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let away = move || async move {

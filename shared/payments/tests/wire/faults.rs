@@ -1,19 +1,19 @@
-//! A provider that misbehaves.
+//! Faults of the provider.
 
 use std::time::{Duration, Instant};
 
-use payments::{CancelledIntent, Confirmed, NotDone};
+use payments::{CancelledIntent, Confirmed, PaymentError};
 use providers::{Mode, Outcome};
 use tokio::net::TcpSocket;
 
 use crate::{IMPATIENT, PATIENT, Stage, intent, provider, total};
 
-/// Each fault that passes, and how it reads when it does not.
-const PASSING: [(Mode, &str); 4] = [
-    (Mode::Error, "failed for now: api_error (HTTP 500)"),
-    (Mode::Unavailable, "failed for now: rate_limit (HTTP 429)"),
-    (Mode::Timeout, "failed for now: no answer in time"),
-    (Mode::DropAnswer, "failed for now: the connection broke before the answer"),
+/// The transient faults, and the error of a call that outlasts its attempts.
+const TRANSIENT: [(Mode, &str); 4] = [
+    (Mode::Error, "transient error: api_error (HTTP 500)"),
+    (Mode::Unavailable, "transient error: rate_limit (HTTP 429)"),
+    (Mode::Timeout, "transient error: no answer within the time limit"),
+    (Mode::DropAnswer, "transient error: connection closed before the answer"),
 ];
 
 fn patience(mode: Mode) -> &'static str {
@@ -21,8 +21,8 @@ fn patience(mode: Mode) -> &'static str {
 }
 
 #[tokio::test]
-async fn a_fault_that_lasts_ends_each_call_after_its_attempts_and_has_had_no_second_effect() {
-    for (mode, expected) in PASSING {
+async fn lasting_fault_fails_each_call_after_its_attempts_without_a_second_effect() {
+    for (mode, expected) in TRANSIENT {
         let stage = Stage::start().await;
         let intent = stage.created().await;
         let client = provider(&stage.url, patience(mode));
@@ -35,9 +35,9 @@ async fn a_fault_that_lasts_ends_each_call_after_its_attempts_and_has_had_no_sec
             client.confirm(&intent, "confirm").await.map(drop),
         ];
         for (end, what) in ends.into_iter().zip(["create", "refund", "cancel", "confirm"]) {
-            let not_done = end.expect_err(what);
-            assert_eq!(not_done.to_string(), expected, "{mode:?} {what}");
-            assert!(matches!(not_done, NotDone::Transient(_)));
+            let error = end.expect_err(what);
+            assert_eq!(error.to_string(), expected, "{mode:?} {what}");
+            assert!(matches!(error, PaymentError::Transient(_)));
         }
         // Three attempts each; cancel and confirm then look once, if there is time left.
         let requests = stage.sent().len() - before;
@@ -47,8 +47,8 @@ async fn a_fault_that_lasts_ends_each_call_after_its_attempts_and_has_had_no_sec
 }
 
 #[tokio::test]
-async fn a_fault_that_passes_is_outlasted_by_every_call() {
-    for (mode, _) in PASSING {
+async fn every_call_outlasts_a_passing_fault() {
+    for (mode, _) in TRANSIENT {
         let stage = Stage::start().await;
         let client = provider(&stage.url, patience(mode));
         stage.fault(mode, 2);
@@ -65,7 +65,7 @@ async fn a_fault_that_passes_is_outlasted_by_every_call() {
 }
 
 #[tokio::test]
-async fn a_declined_card_is_declined_again_under_its_key_and_leaves_the_rest_alone() {
+async fn decline_is_repeated_under_its_key_and_leaves_the_intent_open() {
     let stage = Stage::start().await;
     stage.fault(Mode::Reject, None);
     let intent = stage.created().await;
@@ -80,7 +80,7 @@ async fn a_declined_card_is_declined_again_under_its_key_and_leaves_the_rest_alo
 }
 
 #[tokio::test]
-async fn a_charge_whose_answers_were_all_lost_is_found_by_looking() {
+async fn charge_whose_answers_were_all_lost_is_found_by_reading() {
     let stage = Stage::start().await;
     let intent = stage.created().await;
     stage.fault(Mode::DropAnswer, 3);
@@ -90,7 +90,7 @@ async fn a_charge_whose_answers_were_all_lost_is_found_by_looking() {
 }
 
 #[tokio::test]
-async fn a_call_takes_no_more_than_three_time_limits() {
+async fn call_takes_at_most_three_time_limits() {
     let stage = Stage::start().await;
     stage.fault(Mode::Timeout, None);
     let client = provider(&stage.url, IMPATIENT);
@@ -103,11 +103,11 @@ async fn a_call_takes_no_more_than_three_time_limits() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_transient() {
-    // Bound and not listening, so that nobody else can get the port meanwhile.
+async fn refused_connection_is_transient() {
+    // Bound but not listening, so that no other process gets the port.
     let bound = TcpSocket::new_v4().unwrap();
     bound.bind(([127, 0, 0, 1], 0).into()).unwrap();
     let client = provider(&format!("http://{}", bound.local_addr().unwrap()), PATIENT);
-    let not_done = client.refund(&intent(), "refund").await.unwrap_err();
-    assert_eq!(not_done.to_string(), "failed for now: no connection");
+    let error = client.refund(&intent(), "refund").await.unwrap_err();
+    assert_eq!(error.to_string(), "transient error: cannot connect");
 }

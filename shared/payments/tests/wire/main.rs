@@ -1,4 +1,4 @@
-//! The real client against the stand-in, and against small servers for the answers that it does not give.
+//! The client against the stand-in, and against small servers for answers that the stand-in does not give.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
@@ -58,7 +58,7 @@ impl Stage {
         self.providers.sent(Some(Target::Payment))
     }
 
-    /// How often the provider did what such a path asks for.
+    /// Counts the requests to such a path that had an effect.
     fn done(&self, path_end: &str) -> usize {
         let did = |sent: &&Sent| {
             let call = sent.payment.as_ref().unwrap();

@@ -1,4 +1,4 @@
-//! What was done before is not done again, whichever way it is asked for: one charge, one refund.
+//! Repetitions: one charge and one refund, whatever the key.
 
 use payments::{CancelledIntent, Confirmed};
 use providers::Mode;
@@ -6,7 +6,7 @@ use providers::Mode;
 use crate::{SECRET, Stage, total};
 
 #[tokio::test]
-async fn an_intent_is_made_for_an_order_and_charges_nothing() {
+async fn intent_is_created_for_an_order_and_charges_nothing() {
     let stage = Stage::start().await;
     let intent = stage.created().await;
     assert_eq!(stage.provider.create("o-1", &total(), "create").await.unwrap(), intent);
@@ -19,7 +19,7 @@ async fn an_intent_is_made_for_an_order_and_charges_nothing() {
 }
 
 #[tokio::test]
-async fn a_second_confirmation_finds_the_charge() {
+async fn second_confirmation_finds_the_charge() {
     let stage = Stage::start().await;
     let intent = stage.charged().await;
     for key in ["confirm", "another"] {
@@ -40,7 +40,7 @@ async fn racing_confirmations_charge_once() {
 }
 
 #[tokio::test]
-async fn what_was_cancelled_is_not_charged() {
+async fn cancelled_intent_is_not_charged() {
     let stage = Stage::start().await;
     let intent = stage.created().await;
     assert_eq!(stage.provider.cancel(&intent, "cancel").await, Ok(CancelledIntent::Cancelled));
@@ -54,7 +54,7 @@ async fn what_was_cancelled_is_not_charged() {
 }
 
 #[tokio::test]
-async fn what_was_charged_is_not_cancelled() {
+async fn charged_intent_is_not_cancelled() {
     let stage = Stage::start().await;
     let intent = stage.charged().await;
     for _ in 0..2 {
@@ -65,7 +65,7 @@ async fn what_was_charged_is_not_cancelled() {
 }
 
 #[tokio::test]
-async fn a_charge_is_refunded_once_even_when_the_key_is_forgotten() {
+async fn charge_is_refunded_once_after_the_key_is_forgotten() {
     let stage = Stage::start().await;
     let intent = stage.charged().await;
     for key in ["refund", "refund", "another"] {
@@ -77,7 +77,7 @@ async fn a_charge_is_refunded_once_even_when_the_key_is_forgotten() {
 }
 
 #[tokio::test]
-async fn answers_that_are_dropped_make_one_charge_and_one_refund() {
+async fn dropped_answers_make_one_charge_and_one_refund() {
     let stage = Stage::start().await;
     stage.fault(Mode::DropAnswer, 1);
     let intent = stage.created().await;
@@ -89,7 +89,7 @@ async fn answers_that_are_dropped_make_one_charge_and_one_refund() {
 }
 
 #[tokio::test]
-async fn a_dropped_answer_and_a_forgotten_key_make_one_charge_and_one_refund() {
+async fn dropped_answer_and_forgotten_key_make_one_charge_and_one_refund() {
     let stage = Stage::start().await;
     let intent = stage.created().await;
     stage.fault(Mode::DropAnswer, None);
@@ -106,12 +106,12 @@ async fn a_dropped_answer_and_a_forgotten_key_make_one_charge_and_one_refund() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_another_requests_is_refused() {
+async fn key_of_another_request_is_refused() {
     let stage = Stage::start().await;
     let intent = stage.created().await;
     let refused = stage.provider.confirm(&intent, "create").await.unwrap_err();
     assert_eq!(refused.to_string(), "refused: idempotency_error (HTTP 400)");
     assert!(!format!("{refused:?}").contains(SECRET));
     let unsendable = stage.provider.confirm(&intent, "a\nkey").await.unwrap_err();
-    assert_eq!(unsendable.to_string(), "refused: a request that cannot be made");
+    assert_eq!(unsendable.to_string(), "refused: cannot build the request");
 }

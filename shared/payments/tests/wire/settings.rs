@@ -1,6 +1,6 @@
-//! What is set, what stops a start, and what is not shown.
+//! Settings and the secret.
 
-use payments::{NotDone, PaymentProvider};
+use payments::{PaymentError, PaymentProvider};
 use providers::{Outcome, Secrets};
 
 use crate::{PATIENT, SECRET, Stage, configured, intent, provider, secret, serve, total, with_secrets};
@@ -10,7 +10,7 @@ fn problem(values: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_secret_alone_must_be_set() {
+fn only_the_secret_is_required() {
     assert_eq!(problem(&[]), "BELFRY_PAYMENT_SECRET is not set");
     let settings = configured(&[("BELFRY_PAYMENT_SECRET", "payment"), ("BELFRY_PAYMENT_URL", "")]);
     let provider = PaymentProvider::from_settings(&settings, &Secrets::default().sdk_config()).unwrap();
@@ -19,14 +19,14 @@ fn the_secret_alone_must_be_set() {
 }
 
 #[test]
-fn what_is_wrong_names_itself() {
+fn invalid_setting_is_named() {
     let with = |name, value| problem(&[("BELFRY_PAYMENT_SECRET", "payment"), (name, value)]);
     assert!(with("BELFRY_PAYMENT_URL", "http://example.com").starts_with("BELFRY_PAYMENT_URL must be an https URL"));
     assert!(with("BELFRY_PROVIDER_TIME_LIMIT", "21s").starts_with("BELFRY_PROVIDER_TIME_LIMIT must be at most 20s"));
 }
 
 #[tokio::test]
-async fn a_rotated_key_is_used_in_the_call_whose_key_was_refused() {
+async fn rotated_key_is_used_in_the_call_that_was_refused() {
     let stage = Stage::start().await;
     stage.created().await;
     stage.providers.secrets().put("payment", secret("sk_test_rotated"));
@@ -36,35 +36,35 @@ async fn a_rotated_key_is_used_in_the_call_whose_key_was_refused() {
 }
 
 #[tokio::test]
-async fn a_key_that_the_provider_does_not_know_may_be_mended_and_is_fetched_once() {
+async fn unknown_key_is_transient_and_fetched_once() {
     let stage = Stage::start().await;
     let other = Secrets::default();
     other.put("payment", secret("sk_test_of_somebody_else"));
     let provider = with_secrets(&stage.url, PATIENT, &other);
     for _ in 0..2 {
-        let not_done = provider.create("o-1", &total(), "create").await.unwrap_err();
-        assert!(matches!(not_done, NotDone::Transient(_)), "{not_done}");
+        let error = provider.create("o-1", &total(), "create").await.unwrap_err();
+        assert!(matches!(error, PaymentError::Transient(_)), "{error}");
     }
     assert_eq!(stage.sent().len(), 2, "an unchanged key is not tried again at once");
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_json_fails_for_now_and_is_not_shown() {
+async fn secret_that_is_not_json_is_transient_and_not_shown() {
     let secrets = Secrets::default();
     secrets.put("payment", SECRET);
     let provider = with_secrets("http://127.0.0.1:9", PATIENT, &secrets);
-    let not_done = provider.create("o-1", &total(), "create").await.unwrap_err();
-    assert_eq!(not_done.to_string(), "failed for now: its secret is not available");
+    let error = provider.create("o-1", &total(), "create").await.unwrap_err();
+    assert_eq!(error.to_string(), "transient error: secret is not available");
 }
 
 #[tokio::test]
-async fn the_key_is_shown_nowhere() {
-    // A provider that says everything it was told.
-    let echo = async |headers: axum::http::HeaderMap| {
-        let told = format!("{headers:?} {:?}", headers.get("authorization"));
-        (axum::http::StatusCode::BAD_REQUEST, format!(r#"{{"error": {{"code": {told:?}, "type": {told:?}}}}}"#))
+async fn key_is_never_printed() {
+    // Answers with everything it received.
+    let parrot = async |headers: axum::http::HeaderMap| {
+        let echo = format!("{headers:?} {:?}", headers.get("authorization"));
+        (axum::http::StatusCode::BAD_REQUEST, format!(r#"{{"error": {{"code": {echo:?}, "type": {echo:?}}}}}"#))
     };
-    let provider = provider(&serve(axum::Router::new().fallback(echo)).await, "5s");
+    let provider = provider(&serve(axum::Router::new().fallback(parrot)).await, "5s");
     let refused = provider.confirm(&intent(), "key-of-the-order").await.unwrap_err();
     assert_eq!(refused.to_string(), "refused: HTTP 400");
     for shown in [format!("{provider:?}"), format!("{provider:#?}"), format!("{refused:?}")] {

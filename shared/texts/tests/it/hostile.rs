@@ -13,7 +13,7 @@ fn announcement(title: &str, body: &str) -> Value {
 }
 
 #[test]
-fn markup_in_a_value_is_text_in_a_mail() {
+fn markup_in_a_value_is_escaped_in_mail() {
     let hostile = announcement("<script>a</script>", "<img src=x onerror=\"a\">\n&amp; {{ 7 * 7 }} {% raw %}");
     let mail = texts().email("Announcement", Audience::Customer, &reader(), &hostile).expect("a mail");
     assert_eq!(mail.subject, "<script>a</script>");
@@ -27,7 +27,7 @@ fn markup_in_a_value_is_text_in_a_mail() {
 }
 
 #[test]
-fn a_value_calls_nobody_in_slack() {
+fn value_mentions_nobody_in_slack() {
     let texts = texts();
     let hostile = announcement("<!channel> @here", "<@U1> <https://evil.example|your bank> @everyone & co");
     let message = texts.slack("Announcement", Audience::AdminUser, &reader(), &hostile).expect("a message");
@@ -44,7 +44,7 @@ fn a_value_calls_nobody_in_slack() {
 }
 
 #[test]
-fn a_line_break_in_a_title_neither_ends_it_nor_adds_a_header() {
+fn line_break_in_a_title_adds_no_header() {
     let texts = texts();
     let hostile = announcement("Sale\r\nBcc: everybody@example.com\u{0}\u{2028}\u{202e}!", "Body\u{1b}[31m");
     let title = "Sale Bcc: everybody@example.com !";
@@ -59,7 +59,7 @@ fn a_line_break_in_a_title_neither_ends_it_nor_adds_a_header() {
 }
 
 #[test]
-fn a_long_text_is_cut_to_what_its_channel_takes_and_whole_in_a_mail() {
+fn long_text_is_cut_except_in_mail() {
     let texts = texts();
     let long = "wörd & ".repeat(1_500);
     let hostile = announcement(&long, &long);
@@ -77,7 +77,7 @@ fn a_long_text_is_cut_to_what_its_channel_takes_and_whole_in_a_mail() {
 }
 
 #[test]
-fn an_emoji_stays_in_a_text_message_that_has_room_for_it() {
+fn emoji_stays_in_an_sms_with_room_for_it() {
     let texts = texts();
     let short = texts.sms("Announcement", Audience::Customer, &reader(), &announcement("🎉 Open", "Come in"));
     assert_eq!(short.expect("a text"), "🎉 Open: Come in");

@@ -1,4 +1,4 @@
-//! Texts, from the outside: what every template says, and what hostile input does to it.
+//! Snapshots of every template, and rendering of missing and hostile input.
 
 mod hostile;
 mod missing;
@@ -12,7 +12,7 @@ fn texts() -> Texts {
     Texts::load(Routes::load().expect("routes")).expect("templates")
 }
 
-/// A realistic payload, which every event type that is routed must have.
+/// A realistic payload. Every routed event type must have one.
 fn payload(event_type: &str) -> Value {
     let path = format!("{}/tests/payloads/{event_type}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("tests/payloads/{event_type}.json is missing"));

@@ -17,7 +17,7 @@ fn without(event_type: &str, field: &str) -> Value {
 }
 
 #[test]
-fn a_missing_variable_is_named_and_no_value_is() {
+fn missing_variable_is_named_without_values() {
     let texts = texts();
     let missing = |event_type, field: &str| {
         texts
@@ -40,7 +40,7 @@ fn a_missing_variable_is_named_and_no_value_is() {
 }
 
 #[test]
-fn null_is_missing_and_says_so_in_every_channel() {
+fn null_is_missing_in_every_channel() {
     let texts = texts();
     let mut null = payload("ReservationRequested");
     null["slot_time"] = Value::Null;
@@ -59,7 +59,7 @@ fn null_is_missing_and_says_so_in_every_channel() {
 }
 
 #[test]
-fn what_may_be_absent_is_left_out() {
+fn optional_field_is_left_out() {
     let direct = without("ReservationRequested", "agency_id");
     for route in Routes::load().expect("routes").iter().filter(|route| route.concerns(&direct)) {
         if route.event_type == "ReservationRequested" {
@@ -70,17 +70,18 @@ fn what_may_be_absent_is_left_out() {
 }
 
 #[test]
-fn a_value_of_the_wrong_kind_is_told_by_what_was_expected() {
+fn wrong_type_is_reported_with_what_was_expected() {
     let texts = texts();
     let problem = |event_type, field: &str, value: Value| {
         let mut payload = payload(event_type);
         payload[field] = value;
-        let said = texts.inbox(event_type, Audience::Customer, &reader(), &payload).expect_err("a misfit").to_string();
+        let said =
+            texts.inbox(event_type, Audience::Customer, &reader(), &payload).expect_err("a wrong type").to_string();
         assert!(!said.contains("secret"), "{said}");
         said
     };
     let when = problem("ReservationAccepted", "slot_time", json!("secret"));
-    assert!(when.ends_with("line 3: when wants a time in RFC 3339"), "{when}");
+    assert!(when.ends_with("line 3: when expects an RFC 3339 time"), "{when}");
     for total in [
         json!("secret"),
         json!({"amount": "secret", "currency": "EUR"}),
@@ -88,16 +89,16 @@ fn a_value_of_the_wrong_kind_is_told_by_what_was_expected() {
         json!({"amount": 1}),
     ] {
         let money = problem("OrderCompleted", "total", total);
-        assert!(money.contains("money wants {amount, currency}"), "{money}");
+        assert!(money.contains("money expects {amount, currency}"), "{money}");
     }
 }
 
 #[test]
-fn there_is_no_text_where_there_is_no_route() {
+fn text_without_route_is_an_error() {
     let texts = texts();
     let empty = json!({});
     let unknown = texts.inbox("NobodyKnowsThis", Audience::Customer, &reader(), &empty).expect_err("no route");
-    assert_eq!(unknown.to_string(), "no inbox text of NobodyKnowsThis for CUSTOMER");
+    assert_eq!(unknown.to_string(), "no inbox template of NobodyKnowsThis for CUSTOMER");
     let unsent = texts.sms("OrderFailed", Audience::Customer, &reader(), &empty).expect_err("no SMS");
-    assert_eq!(unsent.to_string(), "no SMS text of OrderFailed for CUSTOMER");
+    assert_eq!(unsent.to_string(), "no SMS template of OrderFailed for CUSTOMER");
 }

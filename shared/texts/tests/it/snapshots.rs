@@ -6,7 +6,7 @@ use texts::{Language, Reader, Texts};
 use crate::{payload, texts};
 
 #[test]
-fn every_text_of_every_route_reads_as_reviewed() {
+fn every_text_of_every_route_matches_its_snapshot() {
     let texts = texts();
     for route in Routes::load().expect("routes").iter() {
         let properties = payload(&route.event_type);

@@ -3,8 +3,9 @@
 use super::{deployed, each_of, items, section, text, variable};
 use crate::metrics::RecentMetrics;
 use crate::template::Value;
+use domain::order::OrderStatus;
 use domain::recipient::Channel;
-use runtime::metrics::{Anomalies, Consumed, Delivered, Ended, Relayed, SagaEnded};
+use runtime::metrics::{Anomalies, Consumed, Delivered, Ended, Relayed};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -83,7 +84,7 @@ fn emitted() -> BTreeSet<(String, BTreeSet<String>)> {
     metrics.command("grant", Ended::Accepted, 0);
     metrics.events_in(1, 0);
     metrics.consumed("order", &Consumed::default());
-    metrics.saga(SagaEnded::Completed);
+    store::metrics::saga_ended(&recent.kernel_sink(), OrderStatus::Completed);
     metrics.delivered("EMAIL", &Delivered::default());
     metrics.relayed("stream", &Relayed { lag: vec![Duration::from_millis(1)], ..Relayed::default() });
     metrics.anomalies(&Anomalies::default());

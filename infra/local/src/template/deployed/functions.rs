@@ -62,7 +62,7 @@ fn every_function_is_told_the_arn_of_its_secrets_and_may_read_no_other() {
         let named: BTreeMap<_, _> =
             named.map(|name| (name.as_str(), variable(function, name).expect("a value"))).collect();
         let role = template.role(function).expect("a role");
-        let may = role.rights.iter().filter(|right| right.action.starts_with("secretsmanager:"));
+        let may = role.permissions.iter().filter(|right| right.action.starts_with("secretsmanager:"));
         let may: BTreeSet<(String, String)> =
             may.map(|right| (right.action.clone(), right.resource.to_string())).collect();
         // The API asks whether there are payments, and for nothing more.
@@ -161,7 +161,7 @@ fn mail_is_sent_from_the_one_address_and_reported_to_a_queue() {
     let email = by_server.functions.iter().find(|function| function.logical_id == "DeliverEmailFunction");
     let email = email.expect("the function");
     assert_eq!(variable(email, "BELFRY_EMAIL_PROVIDER").as_deref(), Some("smtp"));
-    assert!(by_server.role(email).expect("a role").rights.iter().all(|right| right.action != "ses:SendEmail"));
+    assert!(by_server.role(email).expect("a role").permissions.iter().all(|right| right.action != "ses:SendEmail"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What no linter sees of the template that is deployed: that it agrees with itself, with the code and with the
-//! specification.
+//! Tests that the deployed template agrees with itself, with the code and with the specification. No linter checks this.
 
 mod alarms;
 mod console;
 mod functions;
 mod queues;
+pub mod roles;
 mod routes;
 mod tables;
 
@@ -15,8 +15,8 @@ use yaml_serde::Value as Yaml;
 
 const TEMPLATE: &str = include_str!("../../../../template.yaml");
 
-/// What a deployment says, with some of it said otherwise.
-fn parameters(otherwise: &[(&str, &str)]) -> BTreeMap<String, String> {
+/// The pseudo parameters, and these.
+pub fn pseudo_parameters(more: &[(&str, &str)]) -> BTreeMap<String, String> {
     let pseudo = [
         ("AWS::StackName", "stack"),
         ("AWS::Region", "eu-west-1"),
@@ -24,25 +24,30 @@ fn parameters(otherwise: &[(&str, &str)]) -> BTreeMap<String, String> {
         ("AWS::Partition", "aws"),
         ("AWS::URLSuffix", "amazonaws.com"),
     ];
-    let mut said = crate::outside::parameters("stack");
-    said.extend(pseudo.iter().chain(otherwise).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    said
+    pseudo.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The template as the local host reads it.
-fn deployed(otherwise: &[(&str, &str)]) -> Template {
-    Template::parse(TEMPLATE, &parameters(otherwise)).expect("a template")
+/// The parameters of a deployment, some of them replaced.
+fn parameters(replaced: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let mut parameters = crate::provider_settings::parameters("stack");
+    parameters.extend(pseudo_parameters(replaced));
+    parameters
+}
+
+/// The deployed template as the local host reads it.
+pub fn deployed(replaced: &[(&str, &str)]) -> Template {
+    Template::parse(TEMPLATE, &parameters(replaced)).expect("a template")
 }
 
 /// One section of the template, resolved.
-fn section(name: &str, otherwise: &[(&str, &str)]) -> yaml_serde::Mapping {
-    let sections = resolve(TEMPLATE, &parameters(otherwise)).unwrap_or_else(|error| panic!("{error}"));
+fn section(name: &str, replaced: &[(&str, &str)]) -> yaml_serde::Mapping {
+    let sections = resolve(TEMPLATE, &parameters(replaced)).unwrap_or_else(|error| panic!("{error}"));
     sections[name].as_mapping().expect("a section").clone()
 }
 
-/// Looks at the resources of a type, the local host's and all others.
-fn each_of(kind: &str, otherwise: &[(&str, &str)], mut look: impl FnMut(&str, &Yaml)) {
-    for (logical_id, resource) in section("Resources", otherwise) {
+/// Calls `look` with each resource of a type.
+fn each_of(kind: &str, replaced: &[(&str, &str)], mut look: impl FnMut(&str, &Yaml)) {
+    for (logical_id, resource) in section("Resources", replaced) {
         if resource["Type"] == kind {
             look(logical_id.as_str().expect("a logical id"), &resource);
         }

@@ -2,8 +2,7 @@
 
 use super::alarms::alarmed;
 use super::{deployed, each_of, items, text, variable};
-use crate::mapping::Schedule;
-use crate::template::{Queue, Template, Value};
+use crate::template::{Queue, ScheduleMapping, Template, Value};
 use domain::routing::Queue as Subscribed;
 use runtime::Settings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,21 +115,10 @@ fn streams_are_relayed_in_bounds_and_what_is_given_up_is_told() {
 fn sweepers_run_every_minute_and_look_for_anomalies_every_hour() {
     let template = deployed(&[]);
     let sweep = template.functions.iter().find(|function| function.binary == "sweep").expect("the sweeper");
-    let runs: BTreeMap<String, Schedule> = sweep
-        .schedules
-        .iter()
-        .map(|run| {
-            (run.input.as_ref().expect("a task")["task"].as_str().expect("a task").to_owned(), run.schedule.clone())
-        })
-        .collect();
-    let every = |rate: &str| Schedule::parse(rate).expect("a schedule");
-    let expected = [
-        ("outbox", "rate(1 minute)"),
-        ("sends", "rate(1 minute)"),
-        ("orders", "rate(1 minute)"),
-        ("anomalies", "rate(1 hour)"),
-    ];
-    assert_eq!(runs, expected.map(|(task, rate)| (task.to_owned(), every(rate))).into());
+    let task = |run: &ScheduleMapping| run.input["task"].as_str().expect("a task").to_owned();
+    let runs: BTreeMap<String, u64> = sweep.schedules.iter().map(|run| (task(run), run.every.as_secs())).collect();
+    let expected = [("outbox", 60), ("sends", 60), ("orders", 60), ("anomalies", 3_600)];
+    assert_eq!(runs, expected.map(|(task, seconds)| (task.to_owned(), seconds)).into());
     assert!(sweep.timeout < 60, "a run ends before the next one begins");
 }
 

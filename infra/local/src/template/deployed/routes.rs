@@ -1,7 +1,8 @@
 //! The routes: those of the code, each with its scope, and no others.
 
 use super::{deployed, each_of, items, text};
-use crate::template::{Access, HttpRoute};
+use crate::template::Access;
+use crate::template::http::HttpRoute;
 use std::collections::BTreeSet;
 
 /// A route as the code describes it: who needs no token has an empty requirement.

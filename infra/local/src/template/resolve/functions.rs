@@ -1,4 +1,5 @@
-//! CloudFormation's functions, as a tag (`!Sub text`) and in the long form (`Fn::Sub: text`).
+//! CloudFormation's functions as a tag (`!Sub text`) and in the long form (`Fn::Sub: text`). Those that the deployed
+//! template does not use are refused.
 
 use super::loops::LOOP;
 use super::{Resolved, Scope, wrong};
@@ -22,25 +23,6 @@ impl Scope<'_> {
                 let names = names.map(|(name, value)| Ok((name, text_of(&self.value(&value)?)?)));
                 self.sub(pattern, &names.collect::<Resolved<_>>()?)
             }
-            ("Fn::Join", [delimiter, items]) => {
-                let delimiter = self.text(delimiter)?;
-                let mut joined = Value::default();
-                for (at, item) in self.list(items)?.iter().enumerate() {
-                    joined.push(if at > 0 { delimiter.as_str().into() } else { Value::default() });
-                    joined.push(text_of(item)?);
-                }
-                Ok(joined.into_yaml()?)
-            }
-            ("Fn::Select", [index, items]) => {
-                let (index, items) = (self.text(index)?, self.list(items)?);
-                let item = index.parse().ok().and_then(|index: usize| items.get(index));
-                item.cloned()
-                    .ok_or_else(|| TemplateError::here(format!("a list of {} has no item {index}", items.len())))
-            }
-            ("Fn::Split", [delimiter, text]) => {
-                let (delimiter, text) = (self.text(delimiter)?, self.text(text)?);
-                Ok(text.split(&delimiter).map(Yaml::from).collect())
-            }
             ("Fn::If", [condition, one, other]) => self.value(if self.condition(condition)? { one } else { other }),
             ("Fn::FindInMap", [map, first, second, default @ ..]) if default.len() < 2 => {
                 let keys = [self.text(map)?, self.text(first)?, self.text(second)?];
@@ -55,7 +37,6 @@ impl Scope<'_> {
         }
     }
 
-    /// What `!Ref` gives.
     fn reference(&self, name: &str) -> Resolved<Yaml> {
         if name == "AWS::NoValue" {
             return Ok(Yaml::Null);
@@ -66,7 +47,7 @@ impl Scope<'_> {
         let id = name.to_owned();
         let resource = self.resource(name)?;
         let reference = match kind(resource) {
-            // Its own name, which the template tells.
+            // Its name, which is in the template.
             "AWS::SES::ConfigurationSet" => return self.value(&resource["Properties"]["Name"]),
             "AWS::DynamoDB::Table" => Reference::TableName(id),
             "AWS::SQS::Queue" => Reference::QueueUrl(id),
@@ -76,7 +57,6 @@ impl Scope<'_> {
         Ok(Value::from(reference).into_yaml()?)
     }
 
-    /// What `!GetAtt` gives.
     fn attribute(&self, resource: &str, attribute: &str) -> Resolved<Yaml> {
         let id = resource.to_owned();
         let reference = match (kind(self.resource(resource)?), attribute) {
@@ -94,19 +74,18 @@ impl Scope<'_> {
         Ok(Value::from(reference).into_yaml()?)
     }
 
-    /// A resource that something refers to.
     fn resource(&self, name: &str) -> Resolved<&Yaml> {
         match self.resources.get(name) {
             Some(Some(resource)) => Ok(resource),
             Some(None) => wrong(format!("refers to {name}, whose condition does not hold")),
             // Conditions know no resources.
             None if self.resources.is_empty() => wrong(format!("refers to {name}, which is not a parameter")),
-            None if name.starts_with("AWS::") => wrong(format!("refers to {name}, which was not given")),
+            None if name.starts_with("AWS::") => wrong(format!("refers to {name}, which has no value")),
             None => wrong(format!("refers to {name}, which is neither a parameter nor a resource of this template")),
         }
     }
 
-    /// `${Name}` and `${Resource.Attribute}` are replaced; `${!Name}` stands for a literal `${Name}`.
+    /// Replaces `${Name}` and `${Resource.Attribute}`. `${!Name}` is a literal `${Name}`.
     fn sub(&self, pattern: &str, names: &BTreeMap<String, Value>) -> Resolved<Yaml> {
         let mut value = Value::default();
         let mut rest = pattern;
@@ -139,7 +118,7 @@ impl Scope<'_> {
     }
 }
 
-/// A text that is known from the parameters alone.
+/// A text without references to resources.
 pub(super) fn known_text(resolved: &Yaml) -> Resolved<String> {
     let value = text_of(resolved)?;
     let unknown = |reference| format!("must be known from the parameters alone (got {reference})");
@@ -154,7 +133,7 @@ fn text_of(resolved: &Yaml) -> Resolved<Value> {
     Value::read(resolved).ok_or_else(|| TemplateError::here(format!("must be a text (got {})", describe(resolved))))
 }
 
-/// The name and the arguments, when the entry is a function: `!Sub text`, or `Fn::Sub: text` alone in its mapping.
+/// The name and arguments of a function: `!Sub text`, or a mapping with the only key `Fn::Sub`.
 pub(super) fn call(yaml: &Yaml) -> Option<(String, &[Yaml])> {
     let (name, argument) = match yaml {
         Yaml::Tagged(tagged) => match tagged.tag.to_string().trim_start_matches('!') {
@@ -172,7 +151,7 @@ pub(super) fn call(yaml: &Yaml) -> Option<(String, &[Yaml])> {
     Some((name, argument.as_sequence().map_or(std::slice::from_ref(argument), Vec::as_slice)))
 }
 
-/// A function for a message.
+/// A function, for an error message.
 pub(super) fn written_as(yaml: &Yaml) -> String {
     call(yaml).map_or_else(|| describe(yaml), |(name, arguments)| format!("{name} with {} arguments", arguments.len()))
 }

@@ -1,4 +1,4 @@
-//! `Fn::ForEach`: the body of a loop, once for every item of its collection.
+//! `Fn::ForEach`: repeats its body for every item of a collection.
 
 use super::functions::{call, known_text};
 use super::{Resolved, Scope, wrong};
@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use yaml_serde::value::TaggedValue;
 use yaml_serde::{Mapping, Value as Yaml};
 
-/// What the key of a loop begins with.
 pub(super) const LOOP: &str = "Fn::ForEach::";
 
 impl Scope<'_> {
-    /// The entries of a mapping, loops run. The same key twice is an error.
+    /// The entries of a mapping with its loops expanded. A repeated key is an error.
     pub(super) fn entries<'m>(&self, mapping: &'m Mapping) -> Resolved<Vec<(String, Cow<'m, Yaml>)>> {
         let mut entries = Vec::new();
         for (key, entry) in mapping {
@@ -32,7 +31,7 @@ impl Scope<'_> {
         }
     }
 
-    /// `[Identifier, Collection, Body]`: the body once for every item, with the item in the identifier's place.
+    /// Expands `[Identifier, Collection, Body]`.
     fn run_loop(&self, of: &Yaml) -> Resolved<Vec<(String, Cow<'static, Yaml>)>> {
         let Some([Yaml::String(identifier), collection, body @ Yaml::Mapping(_)]) = of.as_sequence().map(Vec::as_slice)
         else {
@@ -50,17 +49,12 @@ impl Scope<'_> {
     }
 }
 
-/// The body of a loop with an item in its identifier's place: `${Name}` in keys and texts, `&{Name}` for its letters and
-/// digits alone, and `!Ref Name`.
+/// Replaces `${Name}` in keys and texts, and `!Ref Name`.
 fn substitute(yaml: &Yaml, identifier: &str, item: &str) -> Yaml {
     let below = |yaml: &Yaml| substitute(yaml, identifier, item);
     match (call(yaml), yaml) {
         (Some((function, [Yaml::String(name)])), _) if function == "Ref" && name == identifier => item.into(),
-        (_, Yaml::String(text)) => {
-            let plain: String = item.chars().filter(char::is_ascii_alphanumeric).collect();
-            let text = text.replace(&format!("${{{identifier}}}"), item);
-            Yaml::String(text.replace(&format!("&{{{identifier}}}"), &plain))
-        }
+        (_, Yaml::String(text)) => Yaml::String(text.replace(&format!("${{{identifier}}}"), item)),
         (_, Yaml::Sequence(items)) => items.iter().map(below).collect(),
         (_, Yaml::Mapping(mapping)) => {
             mapping.iter().map(|(key, entry)| (below(key), below(entry))).collect::<Mapping>().into()

@@ -1,7 +1,7 @@
-//! From the text of the template to a tree without loops, conditions and functions.
+//! Resolves the template's loops, conditions and functions.
 //!
-//! Everything that the parameters decide is decided here, once. What exists only after a resource has been created stays
-//! in the tree as a [`Value`](super::Value) with references; what a false condition leaves out is not in the tree.
+//! Everything that depends only on parameters is decided here, once. What exists only after a resource was created
+//! stays in the tree as a [`Value`](super::Value) with references. What a false condition excludes is not in the tree.
 
 mod functions;
 mod loops;
@@ -15,7 +15,7 @@ use functions::{call, written_as};
 use std::collections::BTreeMap;
 use yaml_serde::{Mapping, Value as Yaml};
 
-/// The sections `Globals`, `Resources` and `Outputs`, resolved. `given` are the values of the parameters.
+/// The resolved sections `Globals`, `Resources` and `Outputs`. `given` holds parameter values.
 pub(super) fn resolve(text: &str, given: &BTreeMap<String, String>) -> Result<Mapping, TemplateError> {
     let mut yaml: Yaml = yaml_serde::from_str(text)?;
     yaml.apply_merge()?;
@@ -64,13 +64,13 @@ fn section<'y>(yaml: &'y Yaml, name: &str) -> Result<&'y Mapping, TemplateError>
     }
 }
 
-/// What the names in a template mean.
+/// What names in the template stand for.
 struct Scope<'y> {
-    /// A text or a list of texts each.
+    /// Texts or lists of texts.
     parameters: BTreeMap<String, Yaml>,
     mappings: Option<&'y Yaml>,
     conditions: BTreeMap<String, bool>,
-    /// As they are written; `None` for one that this deployment leaves out.
+    /// As written. `None` if the condition is false.
     resources: BTreeMap<String, Option<Yaml>>,
 }
 
@@ -81,7 +81,7 @@ fn wrong<T>(problem: String) -> Resolved<T> {
 }
 
 impl Scope<'_> {
-    /// Whether the condition of a resource or output holds.
+    /// Whether the condition of a resource or output is true.
     fn keeps(&self, entry: &Yaml) -> Resolved<bool> {
         match entry.get("Condition") {
             Some(name) => self.condition(name).map_err(|error| error.within("Condition")),
@@ -94,7 +94,7 @@ impl Scope<'_> {
         holds.copied().ok_or_else(|| TemplateError::here(format!("there is no condition {}", describe(name))))
     }
 
-    /// `depth` is how many conditions may still stand within each other: more than there are is a circle.
+    /// `depth` limits nested conditions: more than there are is a cycle.
     fn holds(&self, condition: &Yaml, written: &BTreeMap<&str, &Yaml>, depth: usize) -> Resolved<bool> {
         let of = |all: &[Yaml]| all.iter().map(|each| self.holds(each, written, depth)).collect::<Resolved<Vec<_>>>();
         let named = condition.get("Condition").map(|name| ("Condition".to_owned(), std::slice::from_ref(name)));
@@ -113,7 +113,7 @@ impl Scope<'_> {
         }
     }
 
-    /// An entry with everything below it; null where it is `AWS::NoValue`.
+    /// Resolves an entry and everything below it. Null for `AWS::NoValue`.
     fn value(&self, yaml: &Yaml) -> Resolved<Yaml> {
         if let Some((function, arguments)) = call(yaml) {
             return self.function(&function, arguments, yaml);
@@ -133,7 +133,7 @@ impl Scope<'_> {
         let mut resolved = Mapping::new();
         for (key, entry) in self.entries(mapping)? {
             let value = match (key.as_str(), entry.as_ref()) {
-                // A variable without a value is still one that the function declares.
+                // A function declares its variables even without a value.
                 ("Variables", Yaml::Mapping(variables)) => self.mapping(variables, true),
                 (_, entry) => self.value(entry),
             };

@@ -1,4 +1,4 @@
-//! A payment provider that misbehaves.
+//! Faults of the payment provider.
 
 use providers::{Mode, Outcome, Target};
 
@@ -6,7 +6,7 @@ use super::{ORDER, charged, confirm, created, get, json, post, write};
 use crate::{IMPATIENT, PATIENT, Stage, is_broken_connection};
 
 #[tokio::test]
-async fn an_inner_error_does_nothing_and_is_not_kept_under_the_key() {
+async fn internal_error_has_no_effect_and_is_not_stored_under_the_key() {
     let stage = Stage::start().await;
     stage.fault(Target::Payment, Mode::Error, 1);
     let error = json(post(&stage, "k", "payment_intents", &ORDER).await, 500).await;
@@ -16,7 +16,7 @@ async fn an_inner_error_does_nothing_and_is_not_kept_under_the_key() {
 }
 
 #[tokio::test]
-async fn a_throttled_call_is_told_when_to_come_back() {
+async fn throttled_call_has_retry_after() {
     let stage = Stage::start().await;
     stage.fault(Target::Payment, Mode::Unavailable, 1);
     let answer = post(&stage, "k", "payment_intents", &ORDER).await;
@@ -27,7 +27,7 @@ async fn a_throttled_call_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_declining_provider_still_refunds_and_reads() {
+async fn declining_provider_still_refunds_and_reads() {
     let stage = Stage::start().await;
     let id = charged(&stage).await;
     stage.fault(Target::Payment, Mode::Reject, None);
@@ -36,18 +36,7 @@ async fn a_declining_provider_still_refunds_and_reads() {
 }
 
 #[tokio::test]
-async fn a_declined_card_leaves_the_intent_behind() {
-    let stage = Stage::start().await;
-    stage.fault(Target::Payment, Mode::Reject, None);
-    let form = [("amount", "5"), ("currency", "eur"), ("confirm", "true")];
-    let error = json(post(&stage, "k", "payment_intents", &form).await, 402).await;
-    let list = get(&stage, "payment_intents").await;
-    assert_eq!(list["data"][0], error["error"]["payment_intent"]);
-    assert_eq!(list["data"][0]["status"], "requires_payment_method");
-}
-
-#[tokio::test]
-async fn a_held_answer_has_charged_nothing() {
+async fn held_answer_has_charged_nothing() {
     let stage = Stage::start().await;
     let id = created(&stage).await;
     stage.fault(Target::Payment, Mode::Timeout, 1);
@@ -60,7 +49,7 @@ async fn a_held_answer_has_charged_nothing() {
 }
 
 #[tokio::test]
-async fn a_dropped_answer_has_charged_and_is_replayed_under_its_key() {
+async fn dropped_answer_has_charged_and_is_replayed_under_its_key() {
     let stage = Stage::start().await;
     let id = created(&stage).await;
     stage.fault(Target::Payment, Mode::DropAnswer, 2);

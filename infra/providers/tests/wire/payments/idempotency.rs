@@ -6,7 +6,7 @@ use super::{ORDER, charged, confirm, created, get, json, post};
 use crate::Stage;
 
 #[tokio::test]
-async fn the_same_key_gets_the_first_answer_and_no_second_effect() {
+async fn repeated_key_returns_the_first_answer_without_a_second_effect() {
     let stage = Stage::start().await;
     let first = post(&stage, "k", "payment_intents", &ORDER).await;
     assert!(first.headers().get("idempotent-replayed").is_none());
@@ -29,7 +29,7 @@ async fn racing_repetitions_have_one_effect() {
 }
 
 #[tokio::test]
-async fn the_same_key_with_another_request_is_an_idempotency_error() {
+async fn key_reused_for_another_request_is_an_idempotency_error() {
     let stage = Stage::start().await;
     let id = created(&stage).await;
     let other = [("amount", "1"), ("currency", "eur")];
@@ -40,7 +40,7 @@ async fn the_same_key_with_another_request_is_an_idempotency_error() {
 }
 
 #[tokio::test]
-async fn a_decline_is_replayed_and_uses_up_no_further_fault() {
+async fn replayed_decline_uses_up_no_fault() {
     let stage = Stage::start().await;
     let id = created(&stage).await;
     stage.fault(Target::Payment, Mode::Reject, 2);
@@ -55,14 +55,14 @@ async fn a_decline_is_replayed_and_uses_up_no_further_fault() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_wrong_may_be_put_right_under_its_key() {
+async fn invalid_request_may_be_corrected_under_its_key() {
     let stage = Stage::start().await;
     json(post(&stage, "k", "payment_intents", &[]).await, 400).await;
     json(post(&stage, "k", "payment_intents", &ORDER).await, 200).await;
 }
 
 #[tokio::test]
-async fn once_the_keys_are_forgotten_only_the_intents_id_prevents_a_second_charge() {
+async fn after_keys_are_forgotten_only_the_intent_prevents_a_second_charge() {
     let stage = Stage::start().await;
     let id = charged(&stage).await;
     stage.providers.forget_idempotency_keys();
@@ -73,7 +73,7 @@ async fn once_the_keys_are_forgotten_only_the_intents_id_prevents_a_second_charg
 }
 
 #[tokio::test]
-async fn once_the_keys_are_forgotten_a_full_refund_is_still_not_made_twice() {
+async fn after_keys_are_forgotten_a_charge_is_still_refunded_once() {
     let stage = Stage::start().await;
     let id = charged(&stage).await;
     let form = [("payment_intent", &*id)];

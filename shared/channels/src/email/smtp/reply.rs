@@ -1,84 +1,84 @@
-//! What a mail server's replies mean, by the step that they reply to. Of a reply only its codes are kept: the text
-//! quotes the address.
+//! Classification of SMTP replies by the step that they answer. Only a reply's codes are kept, because its text quotes the
+//! address.
 
 use std::error::Error as _;
 
 use lettre::transport::smtp::Error;
 
-use crate::not_sent::EnhancedCode;
-use crate::{NotSent, Reason};
+use crate::send_error::EnhancedCode;
+use crate::{Reason, SendError};
 
-/// To the connection, STARTTLS or AUTH: whatever is wrong is wrong between the server and us, not with a mail.
-pub(super) fn to_sign_in(error: &Error, step: &'static str) -> NotSent {
-    match Codes::of(error) {
+/// A reply to the connection, STARTTLS or AUTH. Any failure concerns the server, not this mail.
+pub(super) fn to_sign_in(error: &Error, step: &'static str) -> SendError {
+    match ReplyCodes::of(error) {
         Some(codes) => codes.reason(step).unavailable(),
         None => no_reply(error),
     }
 }
 
-/// Whether the reply says that it will be no other one next time.
+/// Returns whether the reply is a permanent failure.
 pub(super) fn is_permanent(error: &Error) -> bool {
-    Codes::of(error).is_some_and(Codes::is_permanent)
+    ReplyCodes::of(error).is_some_and(ReplyCodes::is_permanent)
 }
 
-/// To MAIL.
-pub(super) fn to_sender(error: &Error) -> NotSent {
+/// A reply to MAIL.
+pub(super) fn to_sender(error: &Error) -> SendError {
     before_mail(error, "MAIL", |codes| match codes.code {
-        // The server wants us to sign in, and we have not been told with what.
+        // The server requires a login, and none is configured.
         530 => codes.reason("MAIL").unavailable(),
         _ => codes.reason("MAIL").refused(),
     })
 }
 
-/// To RCPT.
-pub(super) fn to_addressee(error: &Error) -> NotSent {
-    before_mail(error, "RCPT", |codes| match codes.condemn_address() {
+/// A reply to RCPT.
+pub(super) fn to_recipient(error: &Error) -> SendError {
+    before_mail(error, "RCPT", |codes| match codes.is_dead_address() {
         true => codes.reason("RCPT").address_dead(),
         false => codes.reason("RCPT").refused(),
     })
 }
 
-/// To DATA.
-pub(super) fn to_data(error: &Error) -> NotSent {
+/// A reply to DATA.
+pub(super) fn to_data(error: &Error) -> SendError {
     before_mail(error, "DATA", |codes| codes.reason("DATA").refused())
 }
 
-/// To the mail itself.
-pub(super) fn to_mail(error: &Error) -> NotSent {
-    match Codes::of(error) {
-        Some(codes) if codes.is_permanent() => codes.reason("the mail").refused(),
-        Some(codes) => codes.later("the mail"),
-        None => Reason::word("the connection broke before the answer").unknown(),
+/// A reply to the message itself.
+pub(super) fn to_mail(error: &Error) -> SendError {
+    match ReplyCodes::of(error) {
+        Some(codes) if codes.is_permanent() => codes.reason("the message").refused(),
+        Some(codes) => codes.temporary("the message"),
+        None => Reason::text("connection closed before the answer").unknown(),
     }
 }
 
-fn before_mail(error: &Error, step: &'static str, permanent: impl FnOnce(Codes) -> NotSent) -> NotSent {
-    match Codes::of(error) {
+fn before_mail(error: &Error, step: &'static str, permanent: impl FnOnce(ReplyCodes) -> SendError) -> SendError {
+    match ReplyCodes::of(error) {
         Some(codes) if codes.is_permanent() => permanent(codes),
-        Some(codes) => codes.later(step),
+        Some(codes) => codes.temporary(step),
         None => no_reply(error),
     }
 }
 
-/// No reply, or none that makes sense, before the mail was sent.
-fn no_reply(error: &Error) -> NotSent {
+/// No valid reply, before the message was sent.
+fn no_reply(error: &Error) -> SendError {
     let word = match error {
-        error if error.is_tls() => "no TLS with the server",
-        error if error.is_client() => "the server lacks what we need",
-        error if error.is_response() => "the server does not speak SMTP",
-        error if error.is_timeout() => "no answer in time",
-        _ => "no connection",
+        error if error.is_tls() => "TLS failed",
+        error if error.is_client() => "server lacks a required capability",
+        error if error.is_response() => "invalid SMTP reply",
+        error if error.is_timeout() => "no answer within the time limit",
+        _ => "cannot connect",
     };
-    Reason::word(word).unavailable()
+    Reason::text(word).unavailable()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Codes {
+struct ReplyCodes {
     code: u16,
     enhanced: Option<EnhancedCode>,
 }
 
-impl Codes {
+impl ReplyCodes {
     fn of(error: &Error) -> Option<Self> {
         let code = error.status()?.into();
         let text = error.source().map(ToString::to_string).unwrap_or_default();
@@ -89,18 +89,18 @@ impl Codes {
         self.code >= 500
     }
 
-    /// 421 is the server's own going away; other 4xx are about this mail, such as a full mailbox or greylisting.
-    fn later(self, step: &'static str) -> NotSent {
+    /// 421 means that the server closes the connection. Other 4xx concern this mail, such as a full mailbox or
+    /// greylisting.
+    fn temporary(self, step: &'static str) -> SendError {
         match self.code {
             421 => self.reason(step).unavailable(),
             _ => self.reason(step).failed(),
         }
     }
 
-    /// 550, 551 and 553 are said of mailboxes that are not there, but also of senders that are not liked and relays that
-    /// are closed. Where the finer code tells, only what is about the mailbox counts: x.1.z except the sender's own two,
-    /// and the mailbox that is disabled.
-    fn condemn_address(self) -> bool {
+    /// 550, 551 and 553 are used for unknown mailboxes, but also for unwanted senders and denied relaying. With an enhanced
+    /// code, only those about the mailbox count: x.1.z except the two about the sender, and x.2.1, a disabled mailbox.
+    fn is_dead_address(self) -> bool {
         let about_mailbox = match self.enhanced {
             None => true,
             Some(EnhancedCode { subject: 1, detail, .. }) => !matches!(detail, 7 | 8),
@@ -129,12 +129,12 @@ fn enhanced(text: &str) -> Option<EnhancedCode> {
 mod tests {
     use super::*;
 
-    fn codes(code: u16, text: &str) -> Codes {
-        Codes { code, enhanced: enhanced(text) }
+    fn codes(code: u16, text: &str) -> ReplyCodes {
+        ReplyCodes { code, enhanced: enhanced(text) }
     }
 
     #[test]
-    fn an_address_is_dead_only_if_the_reply_is_about_the_mailbox() {
+    fn address_is_dead_only_if_the_reply_is_about_the_mailbox() {
         for (code, text) in [
             (550, "No such user here"),
             (550, "5.1.1 <ada@example.com>: Recipient address rejected"),
@@ -142,7 +142,7 @@ mod tests {
             (551, "5.1.6 moved"),
             (553, "5.1.3 bad syntax"),
         ] {
-            assert!(codes(code, text).condemn_address(), "{code} {text}");
+            assert!(codes(code, text).is_dead_address(), "{code} {text}");
         }
         for (code, text) in [
             (550, "5.7.1 Relaying denied"),
@@ -152,12 +152,12 @@ mod tests {
             (552, "5.2.2 Mailbox full"),
             (554, "5.1.1 Refused"),
         ] {
-            assert!(!codes(code, text).condemn_address(), "{code} {text}");
+            assert!(!codes(code, text).is_dead_address(), "{code} {text}");
         }
     }
 
     #[test]
-    fn the_finer_code_is_three_numbers_at_the_start_or_nothing() {
+    fn enhanced_code_is_three_numbers_at_the_start() {
         let code = |class, subject, detail| Some(EnhancedCode { class, subject, detail });
         assert_eq!(enhanced("5.1.1 no such user"), code(5, 1, 1));
         assert_eq!(enhanced("4.7.650 slow down"), code(4, 7, 650));

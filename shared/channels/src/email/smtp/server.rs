@@ -1,11 +1,11 @@
-//! Which mail server, how the way there is protected, and who we are to it.
+//! The SMTP server, its transport security and our login.
 
 use std::sync::Arc;
 
 use aws_types::SdkConfig;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, TlsParameters};
-use outside::{is_loopback, wrong, wrong_secret};
+use provider_http::{invalid_secret, invalid_setting, is_loopback};
 use reqwest::Url;
 use runtime::secrets::Unavailable;
 use runtime::{BadSetting, Secret, Settings, is_local_host};
@@ -16,13 +16,13 @@ const SECRET: &str = "BELFRY_SMTP_SECRET";
 const ROOT_CERTIFICATE: &str = "BELFRY_SMTP_ROOT_CERTIFICATE";
 
 const SHAPE: &str = "smtps://host (TLS), smtp://host (STARTTLS), or smtp://127.0.0.1:port?tls=none, without user and \
-                     password, which belong into the secret";
+                     password, which belong in the secret";
 
-/// The mail server, as the settings or the secret name it.
+/// The SMTP server, from the settings or the secret.
 pub(super) enum Servers {
-    /// It asks nobody who they are.
+    /// No login is required.
     Open(Arc<Server>),
-    /// It wants a name and a password.
+    /// A user name and password are required.
     WithLogin(Box<Secret<Server>>),
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Server {
 
 #[derive(Clone)]
 pub(super) enum Security {
-    /// From the first byte.
+    /// TLS from the first byte.
     Tls(TlsParameters),
-    /// After a plain greeting, and never without.
+    /// STARTTLS, which is required.
     StartTls(TlsParameters),
-    /// On the loopback only.
+    /// Plain text, on loopback only.
     None,
 }
 
@@ -73,7 +73,7 @@ impl Servers {
         }
     }
 
-    /// Another one to try where this one did not know us.
+    /// Returns a server with another login, if the secret has changed since the refused one.
     pub(super) async fn replacement(&self, refused: &Arc<Server>) -> Option<Arc<Server>> {
         match self {
             Self::Open(_) => None,
@@ -85,26 +85,26 @@ impl Servers {
 impl Server {
     fn at(settings: &Settings, text: &str, root: Option<&Certificate>) -> Result<Self, BadSetting> {
         let url = Url::parse(text).ok().filter(|url| url.username().is_empty() && url.password().is_none());
-        let Some(url) = url else { return Err(wrong_secret(URL, SHAPE)) };
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong(URL, SHAPE, text))?;
+        let Some(url) = url else { return Err(invalid_secret(URL, SHAPE)) };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| invalid_setting(URL, SHAPE, text))?;
         if settings.in_sam_local() && !is_local_host(host) {
             let state = format!("a URL of {host}, which is not on this machine");
             return Err(BadSetting::NotLocal { name: URL.to_owned(), state });
         }
         let is_plain = is_loopback(host) || settings.in_sam_local();
-        let tls = || protected(host, root);
+        let tls = || tls_parameters(host, root);
         let (security, usual_port) = match (url.scheme(), url.query()) {
             ("smtps", None) => (Security::Tls(tls()?), 465),
             ("smtp", None) => (Security::StartTls(tls()?), 587),
             ("smtp", Some("tls=none")) if is_plain => (Security::None, 25),
-            _ => return Err(wrong(URL, SHAPE, text)),
+            _ => return Err(invalid_setting(URL, SHAPE, text)),
         };
         let port = url.port().unwrap_or(usual_port);
-        Ok(Self { host: bare(host).to_owned(), port, security, credentials: None })
+        Ok(Self { host: without_brackets(host).to_owned(), port, security, credentials: None })
     }
 }
 
-/// The secret: who we are to the server, and where it is if no setting says so.
+/// Parses the secret: the login, and the server's URL unless `BELFRY_SMTP_URL` sets it.
 fn with_login(
     settings: &Settings,
     text: &str,
@@ -122,24 +122,24 @@ fn with_login(
     Ok(Server { credentials: Some(Credentials::new(login.username, login.password)), ..server })
 }
 
-/// A URL's IPv6 address without the brackets, as resolvers and certificates have it.
-fn bare(host: &str) -> &str {
+/// Removes the brackets of an IPv6 address, as resolvers and certificates require.
+fn without_brackets(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// For servers whose certificate is their owner's own.
+/// Reads the root certificate for servers with a private one.
 fn root_certificate(settings: &Settings) -> Result<Option<Certificate>, BadSetting> {
     let root = settings.optional(ROOT_CERTIFICATE).map(|pem| Certificate::from_pem(pem.as_bytes()));
-    root.transpose().map_err(|_| wrong_secret(ROOT_CERTIFICATE, "a certificate in PEM"))
+    root.transpose().map_err(|_| invalid_secret(ROOT_CERTIFICATE, "a certificate in PEM"))
 }
 
-/// The system's roots, and the one that is set.
-fn protected(host: &str, root: Option<&Certificate>) -> Result<TlsParameters, BadSetting> {
-    let mut tls = TlsParameters::builder(bare(host).to_owned());
+/// Trusts the system's roots and the configured one.
+fn tls_parameters(host: &str, root: Option<&Certificate>) -> Result<TlsParameters, BadSetting> {
+    let mut tls = TlsParameters::builder(without_brackets(host).to_owned());
     if let Some(root) = root {
         tls = tls.add_root_certificate(root.clone());
     }
-    tls.build().map_err(|_| wrong(URL, "the URL of a host that a certificate can name", host))
+    tls.build().map_err(|_| invalid_setting(URL, "a URL whose host can appear in a certificate", host))
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_says_how_the_way_is_protected() {
+    fn scheme_selects_transport_security() {
         let smtps = server("smtps://mail.example.com").expect("smtps");
         assert!(matches!(smtps, Server { port: 465, security: Security::Tls(_), .. }));
         let submission = server("smtp://mail.example.com").expect("smtp");
@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_goes_in_plain_text_beyond_the_loopback() {
+    fn plain_text_is_refused_beyond_loopback() {
         for url in ["smtp://mail.example.com?tls=none", "smtp://10.0.0.1?tls=none", "smtp://h?tls=maybe", "http://h"] {
             assert!(server(url).is_err(), "{url}");
         }
     }
 
     #[test]
-    fn no_mail_leaves_a_container_of_sam_local() {
+    fn sam_local_container_sends_to_this_machine_only() {
         let in_sam_local = |url| servers(&[(URL, url), ("AWS_SAM_LOCAL", "true")]);
         assert!(in_sam_local("smtp://host.docker.internal:1025?tls=none").is_ok());
         let problem = in_sam_local("smtps://mail.example.com").err().expect("elsewhere").to_string();
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown_when_a_url_is_wrong() {
+    fn password_in_invalid_url_is_not_shown() {
         let problem = server("smtps://ada:secret@mail.example.com").err().expect("wrong");
         assert!(!problem.to_string().contains("secret@"), "{problem}");
     }
 
     #[test]
-    fn a_url_or_a_secret_must_be_set() {
+    fn url_or_secret_is_required() {
         let problem = servers(&[(URL, ""), (SECRET, "")]).err().expect("neither");
         assert_eq!(problem.to_string(), "BELFRY_SMTP_URL is not set");
         assert!(matches!(servers(&[(URL, "smtps://mail.example.com")]), Ok(Servers::Open(_))));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_url_of_a_secret_is_used_where_none_is_set() {
+    fn setting_overrides_url_of_secret() {
         let none = Settings::from_iter([]);
         let text = r#"{"username": "u", "password": "p", "url": "smtps://of-the-secret.example.com"}"#;
         let set = server("smtp://set.example.com").expect("a server");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_certificate_that_cannot_be_read_stops_the_start() {
+    fn invalid_root_certificate_is_refused() {
         let wrong = [(URL, "smtps://h.example.com"), (ROOT_CERTIFICATE, "-----BEGIN CERTIFICATE-----\n!")];
         assert!(servers(&wrong).is_err());
     }
