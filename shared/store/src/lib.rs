@@ -1,9 +1,9 @@
 //! The application's tables, on the kernel: entities, reads and conditional writes. Only this crate and the kernel name
 //! attributes of items.
 
-pub mod entitlements;
 pub mod connections;
 pub mod delivery_job;
+pub mod entitlements;
 pub mod event_notifications;
 pub mod group_reads;
 pub mod inboxes;

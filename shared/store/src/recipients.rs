@@ -13,8 +13,8 @@ use belfry_aws::commit::Expression;
 use belfry_aws::id::compose;
 use belfry_aws::item::{from_item, number, spread, text_of, to_item, to_value};
 use belfry_aws::{
-    Belfry, Command, Commit, Context, Corrupt, Error, Found, GetItem, GetRow, Item, Keep, Key, Page, Place, Refusal, Table,
-    Timestamp, Unwritable, Write,
+    Belfry, Command, Commit, Context, Corrupt, Error, Found, GetItem, GetRow, Item, Keep, Key, Page, Place, Refusal,
+    Table, Timestamp, Unwritable, Write,
 };
 use domain::recipient::{Preference, Recipient};
 use domain::routing::Group;

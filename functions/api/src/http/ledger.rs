@@ -33,19 +33,6 @@ impl Keyed {
     }
 }
 
-impl Keyed {
-    /// The request for the kernel, once its body is known.
-    pub fn request(&self, json: &Value) -> Result<belfry_aws::Request, ApiError> {
-        Ok(belfry_aws::Request {
-            caller: self.caller.identity.clone(),
-            key: self.key.clone(),
-            fingerprint: Fingerprint::of_json(&self.method, &self.path, json)?,
-            trace: Some(self.trace.clone()),
-            deadline: None,
-        })
-    }
-}
-
 impl<S: Sync> FromRequestParts<S> for Keyed {
     type Rejection = ApiError;
 
