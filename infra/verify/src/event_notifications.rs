@@ -1,6 +1,7 @@
 //! Event notifications: each matches its event's route, was written by a fan-out with a mark, and the reservation that
 //! its action decided is decided.
 
+use belfry_core::Stored;
 use domain::Time;
 use domain::action;
 use domain::notification::EventNotification;

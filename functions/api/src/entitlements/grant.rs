@@ -10,8 +10,9 @@ use domain::entitlement::{self, Entitlement, EntitlementChange, EntitlementRefus
 
 use super::EntitlementView;
 use crate::Shared;
-use crate::http::error::{ErrorBody, respond};
+use crate::http::error::ErrorBody;
 use crate::http::identity::{Allowed, CommandsWrite};
+use crate::http::refusal::respond;
 
 /// Makes an entitlement ACTIVE.
 #[utoipa::path(

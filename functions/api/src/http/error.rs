@@ -1,21 +1,15 @@
-//! Every error code, and the one place that says which error each refusal becomes.
-
-use std::convert::Infallible;
+//! Error codes and the body of every error.
 
 use axum::response::{IntoResponse, Response};
 use belfry_aws::StoredResponse;
 use belfry_http::{Detail, ErrorCode, HttpError};
-use domain::entitlement::EntitlementRefusal;
 use domain::notification::HandledBy;
-use domain::reservation::ReservationRefusal;
 use ledger::{Corrupt, LedgerError};
 use runtime::secrets::Unavailable;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::identity::Scope;
-use crate::inventory::put::OtherVersion;
-use crate::orders::OrderRefusal;
 
 /// Every way to say no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -60,65 +54,6 @@ impl From<Code> for ErrorCode {
             Code::Internal => Self::INTERNAL,
         }
     }
-}
-
-impl From<&EntitlementRefusal> for ApiError {
-    fn from(refusal: &EntitlementRefusal) -> Self {
-        Self::new(Code::EntitlementStateConflict, refusal.to_string())
-    }
-}
-
-impl From<&ReservationRefusal> for ApiError {
-    fn from(refusal: &ReservationRefusal) -> Self {
-        match refusal {
-            ReservationRefusal::Unknown => Self::new(Code::NotFound, refusal.to_string()),
-            ReservationRefusal::NotAllowed => Self::scope_is_missing(Scope::CommandsWrite),
-            ReservationRefusal::SlotHasPassed(passed) => Self::field("slot_time", passed),
-            ReservationRefusal::Step(_) => Self::new(Code::ReservationStateConflict, refusal.to_string()),
-        }
-    }
-}
-
-impl From<&OrderRefusal> for ApiError {
-    fn from(refusal: &OrderRefusal) -> Self {
-        match refusal {
-            OrderRefusal::Unknown => Self::new(Code::NotFound, refusal.to_string()),
-            OrderRefusal::NotAllowed => Self::scope_is_missing(Scope::CommandsWrite),
-            OrderRefusal::Ended(_) => Self::new(Code::OrderStateConflict, refusal.to_string()),
-        }
-    }
-}
-
-impl From<&OtherVersion> for ApiError {
-    fn from(refusal: &OtherVersion) -> Self {
-        Self::new(Code::OrderStateConflict, refusal.to_string())
-    }
-}
-
-impl From<&Infallible> for ApiError {
-    fn from(never: &Infallible) -> Self {
-        match *never {}
-    }
-}
-
-macro_rules! refused {
-    ($($refusal:ty),+ $(,)?) => {$(
-        impl From<$refusal> for ApiError {
-            fn from(refusal: $refusal) -> Self {
-                Self::from(&refusal)
-            }
-        }
-    )+};
-}
-
-refused!(ReservationRefusal, OrderRefusal, OtherVersion);
-
-/// Renders the output of a command with `view`, or the error that its refusal becomes.
-pub fn respond<T, R, V: Serialize>(status: u16, view: impl Fn(&T) -> V) -> impl Fn(Result<&T, &R>) -> StoredResponse
-where
-    for<'a> ApiError: From<&'a R>,
-{
-    belfry_http::respond(status, view, |refusal| ApiError::from(refusal).0)
 }
 
 /// An error on its way to the client.
@@ -191,6 +126,12 @@ macro_rules! converted {
 }
 
 converted!(belfry_aws::Error, belfry_aws::Corrupt);
+
+impl From<ApiError> for HttpError {
+    fn from(error: ApiError) -> Self {
+        error.0
+    }
+}
 
 impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {

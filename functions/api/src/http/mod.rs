@@ -4,3 +4,4 @@
 pub mod error;
 pub mod identity;
 pub mod ledger;
+pub mod refusal;

@@ -11,8 +11,9 @@ use uuid::Uuid;
 
 use super::{OrderRefusal, OrderView, may_order_for, order_id, visible};
 use crate::Shared;
-use crate::http::error::{ApiError, ErrorBody, respond};
+use crate::http::error::{ApiError, ErrorBody};
 use crate::http::identity::Caller;
+use crate::http::refusal::respond;
 
 /// Cancels an order.
 #[utoipa::path(

@@ -14,8 +14,9 @@ use domain::order::{self, Line, Order, OrderRequest};
 use domain::{Audience, UserId};
 
 use super::{OrderRefusal, OrderView, may_order_for};
-use crate::http::error::{ApiError, Code, ErrorBody, respond};
+use crate::http::error::{ApiError, Code, ErrorBody};
 use crate::http::identity::{Caller, Scope};
+use crate::http::refusal::respond;
 use crate::{Api, Shared};
 
 /// Places an order.

@@ -10,8 +10,9 @@ use domain::reservation::{Reservation, ReservationRefusal, Step};
 use super::step::{Reads, TakeStep};
 use super::{ReservationView, reservation_id};
 use crate::Shared;
-use crate::http::error::{ApiError, ErrorBody, respond};
+use crate::http::error::{ApiError, ErrorBody};
 use crate::http::identity::Caller;
+use crate::http::refusal::respond;
 
 /// Keeps the table.
 #[utoipa::path(

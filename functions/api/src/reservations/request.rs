@@ -14,8 +14,9 @@ use store::recipients::RecipientRecord;
 use super::ReservationView;
 use super::rights::{MayRequest, may_request, staff_record};
 use crate::Shared;
-use crate::http::error::{ErrorBody, respond};
+use crate::http::error::ErrorBody;
 use crate::http::identity::Caller;
+use crate::http::refusal::respond;
 
 /// Requests a reservation.
 #[utoipa::path(
