@@ -54,8 +54,12 @@ pub async fn told(socket: &mut Socket) -> Option<String> {
 pub async fn sockets(stack: &Stack) -> Sockets {
     let settings =
         [("BELFRY_CONNECTIONS_TABLE", "belfry-local-connections"), ("BELFRY_LIVE_ENDPOINT_URL", stack.url())];
-    let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Sockets::new(&settings, ledger::Ledger::new(stack.dynamodb().await), &clients::aws("test")).expect("its settings")
+    let mut settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let config = belfry_aws::Config::read(&mut settings);
+    let belfry = belfry_aws::Belfry::builder(config).build(stack.dynamodb().await, stack.sqs().await);
+    let sockets = Sockets::new(&mut settings, &clients::aws("test"), &belfry);
+    settings.finish().expect("its settings");
+    sockets
 }
 
 async fn push(stack: &Stack, user_id: &str, message: &Value) -> Pushed {
@@ -159,7 +163,7 @@ async fn a_message_reaches_every_socket_of_its_user_and_no_other() {
     let (mut first, mut second) = (connect(&own).await, connect(&own).await);
     let (mut others, mut namesakes) = (connect(&other).await, connect(&namesake).await);
     let message = json!({"type": "notification", "notification": {"title": "Grüße"}});
-    assert_eq!(push(&stack, "u-1", &message).await, Pushed { taken: 2, gone: 0, failed: 0 });
+    assert_eq!(push(&stack, "u-1", &message).await, Pushed { delivered: 2, gone: 0, failed: 0 });
     for socket in [&mut first, &mut second] {
         assert_eq!(told(socket).await, Some(message.to_string()));
     }
@@ -220,7 +224,7 @@ async fn a_frame_without_a_route_is_answered_forbidden_and_the_socket_stays_open
         assert_eq!(answer["message"], "Forbidden");
         assert!(answer["connectionId"].is_string() && answer["requestId"].is_string(), "{answer}");
     }
-    assert_eq!(push(&stack, "u-1", &json!("hello")).await.taken, 1);
+    assert_eq!(push(&stack, "u-1", &json!("hello")).await.delivered, 1);
     assert_eq!(told(&mut socket).await.as_deref(), Some("\"hello\""));
 }
 
@@ -231,7 +235,7 @@ async fn a_gone_socket_is_forgotten_but_not_within_its_first_ten_seconds() {
     let mut open = connect(&own).await;
     let (ticket, _) = ticket(&own).await;
     assert_eq!(connect_without_a_socket(&stack, "gone=", &ticket).await, 200);
-    let half = Pushed { taken: 1, gone: 1, failed: 0 };
+    let half = Pushed { delivered: 1, gone: 1, failed: 0 };
     assert_eq!(push(&stack, "u-1", &json!(1)).await, half);
     assert_eq!(stack.count("connections").await, 4, "a young socket may only just be opening");
     let key = [("recipient", "CUSTOMER#u-1"), ("connection_id", "gone=")];
@@ -239,7 +243,7 @@ async fn a_gone_socket_is_forgotten_but_not_within_its_first_ten_seconds() {
     change(&stack, "connections", &key, "SET connected_at = :value", old).await;
     assert_eq!(push(&stack, "u-1", &json!(2)).await, half);
     assert_eq!(stack.count("connections").await, 2, "an old one is forgotten, under both keys");
-    assert_eq!(push(&stack, "u-1", &json!(3)).await, Pushed { taken: 1, gone: 0, failed: 0 });
+    assert_eq!(push(&stack, "u-1", &json!(3)).await, Pushed { delivered: 1, gone: 0, failed: 0 });
     for expected in ["1", "2", "3"] {
         assert_eq!(told(&mut open).await.as_deref(), Some(expected), "the open one is told each time");
     }
@@ -252,7 +256,7 @@ async fn a_lost_answer_costs_no_socket_and_an_outage_no_ticket() {
     for fault in [Fault::Conflict, Fault::Throttled, Fault::NotSent, Fault::AnswerLost] {
         stack.proxy().break_next_with("TransactWriteItems", "belfry-local-live-tickets", &[fault]);
         let mut socket = connect(&own).await;
-        assert_eq!(push(&stack, "u-1", &json!("hello")).await.taken, 1, "{fault:?}");
+        assert_eq!(push(&stack, "u-1", &json!("hello")).await.delivered, 1, "{fault:?}");
         assert_eq!(told(&mut socket).await.as_deref(), Some("\"hello\""), "{fault:?}");
         socket.close(None).await.expect("it closes");
         until_nobody_is_connected(&stack).await;

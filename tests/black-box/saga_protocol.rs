@@ -102,7 +102,8 @@ static SUBSCRIBED: LazyLock<Vec<(Queue, String)>> = LazyLock::new(|| {
     let step = StepCommand::<ReserveStock>::types();
     let types: BTreeSet<&str> = step.chain(Asked::TYPES.iter().copied()).chain(News::TYPES.iter().copied()).collect();
     let heard = types.into_iter().flat_map(|event_type| {
-        let queues = routes.queues(event_type, &json!({"customer_id": "u"})).filter(|queue| queue.audience().is_none());
+        let payload = json!({"customer_id": "u"});
+        let queues = routes.queues(event_type, &payload).filter(|queue| queue.audience().is_none());
         queues.map(|queue| (queue, event_type.to_owned())).collect::<Vec<_>>()
     });
     heard.collect()

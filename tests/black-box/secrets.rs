@@ -100,7 +100,7 @@ async fn a_payment_waits_in_its_queue_while_its_secret_is_not_json() {
     rotate(&stack, "payment", json!("sk_plain_text")).await;
     stock(&stack, 1).await;
     assert_eq!(place(&stack, "k").await.status, StatusCode::CREATED);
-    log.until(|lines| lines.iter().any(|line| line.contains("message comes back"))).await;
+    log.until(|lines| lines.iter().any(|line| line.contains("message failed; will retry"))).await;
     assert!(payment_outcomes(&stack).await.is_empty() && open_letters(&stack).await.is_empty());
     rotate(&stack, "payment", json!({"key": "sk_test_mended"})).await;
     stack.idle().await;
@@ -150,7 +150,7 @@ async fn another_functions_secret_is_denied_and_the_message_stays() {
     let stack = Stack::with(another_secret("PaymentSecret", "FcmSecret")).await;
     stock(&stack, 1).await;
     assert_eq!(place(&stack, "k").await.status, StatusCode::CREATED);
-    log.until(|lines| lines.iter().any(|line| line.contains("message comes back"))).await;
+    log.until(|lines| lines.iter().any(|line| line.contains("message failed; will retry"))).await;
     let lines = log.lines();
     let lines: Vec<&String> = lines.iter().filter(|line| line.contains("BELFRY_PAYMENT_SECRET")).collect();
     let [line] = lines.as_slice() else { panic!("one line: {lines:?}") };

@@ -110,7 +110,7 @@ async fn a_redriven_order_that_dies_opens_its_dead_letter_again() {
     let open = open_letters(&stack).await;
     assert_eq!(open.len(), 1, "somebody has to redrive it again");
     assert_eq!(open[0]["dead_letter_id"], letter["dead_letter_id"]);
-    assert!(open[0]["reason"].as_str().is_some_and(|reason| reason.starts_with("died without a word")), "{}", open[0]);
+    assert!(open[0]["reason"].as_str().is_some_and(|reason| reason.starts_with("consumer crashed")), "{}", open[0]);
     let again = stack.operator().await;
     let path = format!("/v1/dead-letters/{}/redrive", letter["dead_letter_id"].as_str().expect("an id"));
     assert_eq!(again.order(&path, "again").await.status, StatusCode::OK);

@@ -125,11 +125,10 @@ fn is_broken_connection(error: &reqwest::Error) -> bool {
 /// An AWS client for the stage. Each SDK has configuration types of its own.
 macro_rules! aws_client {
     ($sdk:ident, $stage:expr, $timeout:expr) => {{
-        use aws_smithy_http_client::{Builder, tls};
+        use aws_smithy_http_client::Builder;
         use $sdk::config::retry::RetryConfig;
         use $sdk::config::timeout::TimeoutConfig;
         use $sdk::config::{BehaviorVersion, Config, Credentials, Region};
-        let tls = tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring);
         $sdk::Client::from_conf(
             Config::builder()
                 .behavior_version(BehaviorVersion::latest())

@@ -161,7 +161,7 @@ pub fn item(attributes: &[(&str, &str)]) -> Item {
 /// The records of a stream with these images.
 pub fn records(images: &[Item]) -> Vec<belfry_aws::aws_lambda_events::dynamodb::EventRecord> {
     let record = |(n, image): (usize, &Item)| {
-        let image: BTreeMap<_, _> = image.iter().map(|(name, value)| (name, json(value))).collect();
+        let image: BTreeMap<String, _> = image.iter().map(|(name, value)| (name.clone(), json(value))).collect();
         let record = serde_json::json!({
             "eventID": format!("r-{n}"), "eventName": "INSERT", "awsRegion": "us-east-1",
             "dynamodb": {

@@ -105,3 +105,62 @@ impl ChannelSend {
         self.state.ended_at().and_then(|ended_at| expiry(ended_at, retention))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use belfry_core::commit::Action;
+    use belfry_core::item::{text_of, to_item};
+    use belfry_core::{Context, Stored};
+
+    use super::*;
+    use crate::Timestamp;
+    use crate::send::SendState;
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::parse("2026-01-01T00:00:00Z").expect("a time").plus(Duration::from_secs(seconds))
+    }
+
+    fn send(state: SendState) -> ChannelSend {
+        let send = serde_json::json!({
+            "event_id": "e", "notification_id": Uuid::nil(), "channel": "EMAIL", "audience": "CUSTOMER", "user_id": "u",
+            "group": "user:u", "event_type": "T", "created_at": at(0), "status": "PENDING", "attempt_count": 0,
+            "opened_at": at(0), "due_at": at(60),
+        });
+        ChannelSend { state, ..serde_json::from_value(send).expect("a send") }
+    }
+
+    fn written(send: &Stored<ChannelSend>, after: ChannelSend) -> Item {
+        let commit = Context::begin().commit().put(&send.becomes(after));
+        match &commit.writes()[0].action {
+            Action::Put(item) => item.clone(),
+            other => panic!("not a put: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_send_keeps_attributes_of_a_newer_release_and_loses_its_expiry() {
+        let failed = send(SendState::Failed { ended_at: at(1) });
+        let mut item = to_item(&failed).expect("an item");
+        item.extend([("version".to_owned(), AttributeValue::N("4".to_owned())), ("colour".to_owned(), text("red"))]);
+        item.extend(failed.expiry(Some(Duration::from_secs(1))));
+        assert!(item.contains_key("expires_at"));
+        let stored = Stored::from_item(item).expect("a send");
+        let reopened = written(&stored, send(SendState::Pending { next_retry_at: None }));
+        assert_eq!((text_of(&reopened, "version"), text_of(&reopened, "colour")), (Some("5"), Some("red")));
+        assert!(!reopened.contains_key("expires_at") && !reopened.contains_key("ended_at"));
+    }
+
+    #[test]
+    fn a_send_is_due_until_it_ends_and_a_held_one_since_it_was_written() {
+        let attribute = |state, name| text_of(&send(state).index_attributes(), name).map(str::to_owned);
+        let pending = SendState::Pending { next_retry_at: None };
+        assert_eq!(attribute(pending.clone(), "due_at"), Some(at(60).to_string()));
+        assert!(attribute(pending, "due").is_some_and(|due| due.starts_with("OPEN#")));
+        let held = SendState::Uncertain { next_retry_at: None };
+        assert_eq!(attribute(held.clone(), "due_at"), Some(at(0).to_string()));
+        assert!(attribute(held, "due").is_some_and(|due| due.starts_with("HELD#")));
+        assert_eq!(attribute(SendState::Sent { sent_at: at(1) }, "due"), None);
+    }
+}
