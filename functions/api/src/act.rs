@@ -17,22 +17,22 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use belfry_aws::{Context, EventDraft, EventId, Stamp};
+use belfry_http::{InPath, JsonBody};
 use domain::action::{Action, ActionRefused, NotificationActed, decides, handled};
 use domain::live::News;
 use domain::notification::{HandledBy, NotificationView};
-use domain::reservation::{Reservation, Step, StepRefused};
+use domain::reservation::{Reservation, ReservationRefusal, Step};
 use domain::{Fresh, Trace};
 use ledger::command::{Answer, Begin, Command, Decision};
-use ledger::{Corrupt, Found, Key, LedgerError};
+use ledger::{Corrupt, Found, Key, LedgerError, Versioned};
 use uuid::Uuid;
 
 use crate::addressed::{Addressed, Standing, unknown};
-use crate::answer::Keyed;
-use crate::asked::InPath;
-use crate::body::JsonBody;
-use crate::caller::Caller;
-use crate::error::{ApiError, Code, ErrorBody};
-use crate::reservation_rights::{may_take, visible};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::Caller;
+use crate::http::ledger::Keyed;
+use crate::reservations::rights::{may_take, visible};
 use crate::{Api, Shared};
 
 /// Acts on one of the caller's own notifications, for the whole group.
@@ -98,7 +98,7 @@ impl Act<'_> {
             let message = refused.to_string();
             match refused {
                 ActionRefused::NotActionable => Refusal::Declined(ApiError::new(Code::BadRequest, message)),
-                ActionRefused::AlreadyHandled(first) => Refusal::Refused(ApiError::already_handled(message, first)),
+                ActionRefused::AlreadyHandled(first) => Refusal::Refused(ApiError::already_handled(message, &first)),
             }
         })?;
         Ok(Standing { told, ..read })
@@ -108,22 +108,24 @@ impl Act<'_> {
     fn decided(
         &self,
         before: &Standing,
-        reservation: Option<&Reservation>,
+        reservation: Option<&Versioned<Reservation>>,
         fresh: &Fresh,
-    ) -> Result<Option<Reservation>, Refusal> {
+    ) -> Result<Option<Versioned<Reservation>>, Refusal> {
         let Some((_, step)) = self.decides else { return Ok(None) };
         let record = before.record.as_ref();
-        let reservation = visible(self.caller, record, reservation).map_err(Refusal::Declined)?;
-        may_take(self.caller, record, reservation, step).map_err(Refusal::Declined)?;
-        let next = reservation.after(step, &self.caller.identity.subject, fresh);
-        let conflict =
-            |refused: StepRefused| Refusal::Refused(ApiError::new(Code::ReservationStateConflict, refused.to_string()));
-        next.map(Some).map_err(conflict)
+        let declined = |refusal: ReservationRefusal| Refusal::Declined(refusal.into());
+        let version = reservation.map_or(0, |reservation| reservation.version) + 1;
+        let reservation = reservation.map(|reservation| &reservation.entity);
+        let reservation = visible(self.caller, record, reservation).map_err(declined)?;
+        may_take(self.caller, record, reservation, step).map_err(declined)?;
+        let next = reservation.after(step, &self.caller.identity.subject, fresh.now);
+        let next = next.map_err(|refused| Refusal::Refused(ReservationRefusal::from(refused).into()))?;
+        Ok(Some(Versioned { entity: next, version }))
     }
 }
 
 impl Command for Act<'_> {
-    type Known = (Option<Standing>, Option<Reservation>);
+    type Known = (Option<Standing>, Option<Versioned<Reservation>>);
 
     fn begin(&self) -> Begin {
         Begin::Read
@@ -154,7 +156,11 @@ impl Command for Act<'_> {
         let mut writes = self.addressed.writes(before, &after)?;
         if let Some(decided) = decided {
             writes.push(self.api.reservations.put(&decided)?);
-            events.push(decided.changed(&fresh.next(), &self.caller.identity.subject)?);
+            let event_id = EventId::from(fresh.next().event_id);
+            let ctx = Context::new(fresh.now, fresh.event_id).with_actor(self.caller.identity.subject.as_str());
+            let draft = decided.changed(decided.version, Stamp { event_id: event_id.clone(), now: fresh.now });
+            let draft = EventDraft { event_id: Some(event_id), ..draft };
+            events.push(draft.stamped(&ctx, Some(decided.version)).map_err(|error| LedgerError::Unwritable(error.0))?);
         }
         for event in &mut events {
             event.traceparent = Some(self.trace.clone());

@@ -10,8 +10,8 @@ use ledger::{Corrupt, Found, Key, LedgerError, Write};
 use uuid::Uuid;
 
 use crate::Api;
-use crate::caller::Caller;
-use crate::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code};
+use crate::http::identity::Caller;
 
 /// A notification that the caller names, if it is theirs.
 #[derive(Debug)]

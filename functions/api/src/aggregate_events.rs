@@ -6,15 +6,14 @@
 
 use axum::Json;
 use axum::extract::State;
+use belfry_http::{Detail, InQuery, Paging, bad_cursor, cursor};
 use domain::{EventId, Time};
 use ledger::events::{Past, Trail};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::asked::InQuery;
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, Code, Detail, ErrorBody};
-use crate::page::{Paging, bad_cursor, cursor};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
 use crate::{Api, Shared};
 
 /// The events of one aggregate.
@@ -84,7 +83,7 @@ impl<'a> Place<'a> {
         match history {
             OWN => Ok(Self::Own(row)),
             HANDED_IN => Ok(Self::HandedIn(row)),
-            _ => Err(bad_cursor()),
+            _ => Err(bad_cursor().into()),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use belfry_http::{InPath, InQuery, Paging, cursor};
 use domain::dead_letter::{DeadLetter, DeadLetterFilter, Handled, PastFailure};
 use domain::{EventId, Time};
 use ledger::dead_letters::Order;
@@ -15,10 +16,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Shared;
-use crate::asked::{InPath, InQuery};
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, Code, ErrorBody};
-use crate::page::{Paging, cursor, place};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
 
 /// How much of a body a list shows, in characters.
 const SHOWN: usize = 2_000;
@@ -46,7 +45,7 @@ pub async fn list_dead_letters(
     InQuery(filter): InQuery<ListFilter>,
     paging: Paging,
 ) -> Result<Json<DeadLetterList>, ApiError> {
-    place(paging.after.as_deref())?;
+    paging.check_time_order()?;
     let page = (Order::NewestFirst, paging.limit, paging.after.as_deref());
     let page = api.dead_letters.list(&api.commands.ledger, &filter.0, page).await?;
     let dead_letters = page.rows.into_iter().map(|letter| {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use belfry_http::{Detail, JsonBody};
 use domain::announcement::{ANNOUNCEMENT, Announcement};
 use domain::id::SourceName;
 use domain::routing::Routes;
@@ -18,9 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::body::{self, JsonBody};
-use crate::caller::{Allowed, EventsWrite};
-use crate::error::{ApiError, Code, Detail, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, EventsWrite};
 use crate::{Api, Shared};
 
 /// The most events in one call.
@@ -105,7 +105,7 @@ fn parse(body: &Value) -> Result<Vec<(String, HandedIn, &Value)>, ApiError> {
     let mut wrong = Vec::new();
     let mut ids = BTreeSet::new();
     for (place, json) in events {
-        match body::fields::<HandedIn>(json) {
+        match belfry_http::read::<HandedIn>(json) {
             Err(detail) => wrong.push(Detail { field: format!("{place}{}", detail.field), ..detail }),
             Ok(handed_in) => {
                 if !ids.insert(handed_in.event_id.clone()) {
@@ -211,6 +211,7 @@ impl Api {
 
 #[cfg(test)]
 mod tests {
+    use belfry_http::ErrorCode;
     use serde_json::json;
 
     use super::*;
@@ -222,7 +223,7 @@ mod tests {
         })
     }
 
-    fn problem(body: &Value) -> (Code, String) {
+    fn problem(body: &Value) -> (ErrorCode, String) {
         let error = parse(body).expect_err("refused");
         (error.code(), error.message().to_owned())
     }
@@ -241,10 +242,10 @@ mod tests {
             (json!([]), "body: must be one event or a list of 1 to 25"),
             (json!(list), "body: must be one event or a list of 1 to 25"),
             (json!([announcement("e"), announcement("e")]), "[1].event_id: must not appear twice in one list"),
-            (json!("text"), "body: invalid type"),
+            (json!("text"), "body: must be an object"),
         ] {
             let (code, message) = problem(&body);
-            assert_eq!(code, Code::BadRequest);
+            assert_eq!(code, ErrorCode::BAD_REQUEST);
             assert!(message.starts_with(expected), "{message}");
         }
     }
@@ -257,10 +258,10 @@ mod tests {
             event
         };
         for own in ["OrderPaid", "EntitlementGranted", "DeadLetterRedriven"] {
-            assert_eq!(problem(&of_type(own)).0, Code::Forbidden, "{own}");
+            assert_eq!(problem(&of_type(own)).0, ErrorCode::FORBIDDEN, "{own}");
         }
         let (code, message) = problem(&of_type("Unheard"));
-        assert_eq!((code, message.as_str()), (Code::BadRequest, "event_type: no route knows the type Unheard"));
+        assert_eq!((code, message.as_str()), (ErrorCode::BAD_REQUEST, "event_type: no route knows the type Unheard"));
     }
 
     #[test]
@@ -268,7 +269,7 @@ mod tests {
         let mut nobody = announcement("e");
         nobody["payload"] = json!({"title": "", "body": "b", "audience": "CUSTOMER"});
         let (code, message) = problem(&json!([nobody]));
-        assert_eq!(code, Code::BadRequest);
+        assert_eq!(code, ErrorCode::BAD_REQUEST);
         assert!(message.starts_with("[0].payload.title: "), "{message}");
     }
 }

@@ -6,6 +6,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use belfry_http::{InPath, NoBody};
 use domain::dead_letter::{CannotHandle, DeadLetter, dead_send_id};
 use domain::routing::Queue;
 use domain::send::SendId;
@@ -15,12 +16,10 @@ use ledger::sends::Versioned;
 use ledger::{Corrupt, DeadLetters, Found, Key, LedgerError, Sends};
 use uuid::Uuid;
 
-use crate::answer::Keyed;
-use crate::asked::InPath;
-use crate::body::NoBody;
-use crate::caller::{Allowed, Operate};
 use crate::dead_letters::{DeadLetterView, dead_letter_id, unknown};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
+use crate::http::ledger::Keyed;
 use crate::{Api, Shared};
 
 /// Sends a dead letter to the consumer that gave it up, again.

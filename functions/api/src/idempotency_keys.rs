@@ -6,14 +6,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use belfry_http::{InPath, InQuery};
 use domain::{EventId, IdempotencyKey, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Shared;
-use crate::asked::{InPath, InQuery};
-use crate::caller::{Allowed, Caller, Operate};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Caller, Operate};
 
 /// A stored answer.
 #[utoipa::path(

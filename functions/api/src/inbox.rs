@@ -8,6 +8,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use belfry_http::{InPath, InQuery, Paging, cursor};
 use domain::notification::{Notification, NotificationView, Reading};
 use domain::recipient::Channel;
 use domain::send::{ChannelSend, SendState};
@@ -16,10 +17,8 @@ use futures_util::future::try_join;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::asked::{InPath, InQuery};
-use crate::caller::{Allowed, Caller, Operate};
-use crate::error::{ApiError, ErrorBody};
-use crate::page::{Paging, cursor};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::{Allowed, Caller, Operate};
 use crate::{Api, Shared};
 
 /// How many pages of the table one request reads at most.

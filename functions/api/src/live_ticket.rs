@@ -8,6 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use belfry_http::NoBody;
 use domain::Time;
 use domain::live::Ticket;
 use ledger::live_tickets::Holder;
@@ -15,9 +16,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Shared;
-use crate::body::NoBody;
-use crate::caller::Caller;
-use crate::error::{ApiError, ErrorBody};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::Caller;
 
 /// Issues a ticket for one live socket.
 #[utoipa::path(

@@ -4,6 +4,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use belfry_http::{InQuery, Paging, cursor};
 use domain::event::OutboxStatus;
 use domain::{EventId, Time};
 use ledger::outbox::{Entry, Shelf};
@@ -11,10 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Shared;
-use crate::asked::InQuery;
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, ErrorBody};
-use crate::page::{Paging, cursor, place};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
 
 /// Outbox entries of one kind, oldest first.
 #[utoipa::path(
@@ -40,7 +39,7 @@ pub async fn list_outbox(
         Some("IN_FLIGHT") => Shelf::InFlight,
         _ => return Err(ApiError::field("status", "must be FAILED, OVERDUE or IN_FLIGHT")),
     };
-    place(paging.after.as_deref())?;
+    paging.check_time_order()?;
     let page = api.commands.events.on_shelf(&api.commands.ledger, shelf, paging.limit, paging.after.as_deref()).await?;
     // What the stream still has time for is PENDING, and not overdue.
     let on_time = Time::now().minus(api.grace);

@@ -19,8 +19,8 @@ use ledger::sends::SendDuePartition;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, ErrorBody};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
 use crate::{Api, Shared};
 
 /// How far each count goes.

@@ -5,14 +5,14 @@
 
 use axum::Json;
 use axum::extract::State;
+use belfry_http::JsonBody;
 use domain::recipient::Preference;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Shared;
-use crate::body::JsonBody;
-use crate::caller::Caller;
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::Caller;
 use crate::recipients::check_wishes;
 
 /// Stores the caller's wishes in place of those that stand in their record.

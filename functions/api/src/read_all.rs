@@ -10,6 +10,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use belfry_http::NoBody;
 use domain::{Audience, Fresh, Time, UserId};
 use ledger::command::{Answer, Begin, Command, Decision};
 use ledger::{Corrupt, Found, Inboxes, Key, LedgerError};
@@ -17,9 +18,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Shared;
-use crate::answer::Keyed;
-use crate::body::NoBody;
-use crate::error::{ApiError, ErrorBody};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::ledger::Keyed;
 
 /// Marks everything in the caller's own inbox read, for the caller alone.
 #[utoipa::path(

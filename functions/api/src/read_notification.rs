@@ -8,6 +8,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use belfry_http::{InPath, NoBody};
 use domain::Fresh;
 use domain::live::News;
 use domain::notification::NotificationView;
@@ -16,10 +17,8 @@ use ledger::{Corrupt, Found, Key, LedgerError};
 
 use crate::Shared;
 use crate::addressed::{Addressed, Standing, unknown};
-use crate::answer::Keyed;
-use crate::asked::InPath;
-use crate::body::NoBody;
-use crate::error::{ApiError, ErrorBody};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::ledger::Keyed;
 
 /// Marks one of the caller's own notifications read.
 #[utoipa::path(

@@ -7,15 +7,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use belfry_http::{Detail, InPath, JsonBody};
 use domain::recipient::{Preference, Recipient, RecipientDetails, bad_wishes};
 use domain::routing::Routes;
 use domain::{Audience, UserId};
 use serde_json::Value;
 
-use crate::asked::InPath;
-use crate::body::JsonBody;
-use crate::caller::{Allowed, Caller, RecipientsWrite, Scope};
-use crate::error::{ApiError, Code, Detail, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Caller, RecipientsWrite, Scope};
 use crate::{Api, Shared};
 
 /// Stores a recipient in place of what was known of them.

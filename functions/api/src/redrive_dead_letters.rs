@@ -6,6 +6,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use belfry_http::JsonBody;
 use domain::dead_letter::{DeadLetterFilter, DeadLetterStatus, RedriveJob, Selection};
 use domain::{Fresh, Time, Trace};
 use ledger::command::{Answer, Begin, Command, Decision};
@@ -14,10 +15,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::answer::Keyed;
-use crate::body::JsonBody;
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, ErrorBody};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
+use crate::http::ledger::Keyed;
 use crate::{Api, Shared};
 
 /// The most ids in one call.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
+use belfry_http::{InPath, NoBody};
 use domain::event::{OutboxRepublished, OutboxStatus, REPUBLISHED};
 use domain::{Event, EventId, Fresh, Time, Trace};
 use ledger::command::{Answer, Begin, Command, Decision};
@@ -16,11 +17,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Shared;
-use crate::answer::Keyed;
-use crate::asked::InPath;
-use crate::body::NoBody;
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
+use crate::http::ledger::Keyed;
 
 /// Sends an entry to all of its queues again.
 #[utoipa::path(

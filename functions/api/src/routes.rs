@@ -20,12 +20,12 @@ use described::{Grouped, Tokens};
 pub const OPENAPI: &str = include_str!("../openapi.json");
 
 macro_rules! routes {
-    ($($module:ident::$handler:ident),* $(,)?) => {
+    ($($($module:ident)::+ => $handler:ident),* $(,)?) => {
         /// The routes, without what they share.
         pub(crate) fn served() -> Router<Arc<Api>> {
             let router = Router::new();
             $(let router = pastey::paste!(
-                on::<crate::$module::[<__path_ $handler>], _, _>(router, crate::$module::$handler)
+                on::<crate::$($module)::+::[<__path_ $handler>], _, _>(router, crate::$($module)::+::$handler)
             );)*
             router
         }
@@ -34,8 +34,8 @@ macro_rules! routes {
         #[derive(utoipa::OpenApi)]
         #[openapi(
             info(title = "Belfry", description = "An exactly-once-effect event and notification backbone."),
-            paths($(crate::$module::$handler),*),
-            components(schemas(crate::error::ErrorBody)),
+            paths($(crate::$($module)::+::$handler),*),
+            components(schemas(crate::http::error::ErrorBody)),
             modifiers(&Tokens, &Grouped),
             // Unless a route says otherwise: a token, whatever its scopes. A scope that a route asks for is the gateway's
             // to check too, so the template has to name it: a test compares.
@@ -46,47 +46,47 @@ macro_rules! routes {
 }
 
 routes!(
-    grant::grant,
-    revoke::revoke,
-    entitlement_history::entitlement_history,
-    idempotency_keys::look_up,
-    idempotency_keys::evict,
-    list_entitlements::list_entitlements,
-    recipients::put_recipient,
-    recipients::show_recipient,
-    recipients::delete_recipient,
-    request_reservation::request_reservation,
-    show_reservation::show_reservation,
-    decide_reservation::accept_reservation,
-    decide_reservation::reject_reservation,
-    decide_reservation::cancel_reservation,
-    place_order::place_order,
-    orders::show_order,
-    cancel_order::cancel_order,
-    inventory::put_stock,
-    inventory::show_stock,
-    inbox::inbox,
-    inbox::debug_inbox,
-    read_notification::read_notification,
-    read_all::read_all,
-    act::act,
-    preferences::put_preferences,
-    hand_in_events::hand_in_events,
-    aggregate_events::aggregate_events,
-    story::story,
-    overview::overview,
-    outbox::list_outbox,
-    republish::republish,
-    dead_letters::list_dead_letters,
-    redrive_dead_letters::redrive_dead_letters,
-    dead_letters::show_dead_letter,
-    handle_dead_letter::redrive_dead_letter,
-    handle_dead_letter::discard_dead_letter,
-    unsubscribe::unsubscribe,
-    unsubscribe::ask_to_unsubscribe,
-    live_ticket::issue_live_ticket,
-    schemas::schema,
-    health::health,
+    entitlements::grant => grant,
+    entitlements::revoke => revoke,
+    entitlements::history => entitlement_history,
+    idempotency_keys => look_up,
+    idempotency_keys => evict,
+    entitlements::list => list_entitlements,
+    recipients => put_recipient,
+    recipients => show_recipient,
+    recipients => delete_recipient,
+    reservations::request => request_reservation,
+    reservations::show => show_reservation,
+    reservations::accept => accept_reservation,
+    reservations::reject => reject_reservation,
+    reservations::cancel => cancel_reservation,
+    orders::place => place_order,
+    orders::show => show_order,
+    orders::cancel => cancel_order,
+    inventory::put => put_stock,
+    inventory::show => show_stock,
+    inbox => inbox,
+    inbox => debug_inbox,
+    read_notification => read_notification,
+    read_all => read_all,
+    act => act,
+    preferences => put_preferences,
+    hand_in_events => hand_in_events,
+    aggregate_events => aggregate_events,
+    story => story,
+    overview => overview,
+    outbox => list_outbox,
+    republish => republish,
+    dead_letters => list_dead_letters,
+    redrive_dead_letters => redrive_dead_letters,
+    dead_letters => show_dead_letter,
+    handle_dead_letter => redrive_dead_letter,
+    handle_dead_letter => discard_dead_letter,
+    unsubscribe => unsubscribe,
+    unsubscribe => ask_to_unsubscribe,
+    live_ticket => issue_live_ticket,
+    schemas => schema,
+    health => health,
 );
 
 /// Serves what `P` describes.

@@ -3,8 +3,8 @@
 use axum::http::header;
 use axum::response::IntoResponse;
 
-use crate::asked::InPath;
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use belfry_http::InPath;
 
 /// The JSON Schema of an event type's payload.
 #[utoipa::path(

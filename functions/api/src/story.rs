@@ -8,6 +8,7 @@ mod sends;
 
 use axum::Json;
 use axum::extract::State;
+use belfry_http::InPath;
 use domain::dead_letter::{DISCARDED, DeadLetter, REDRIVE_REQUESTED, REDRIVEN, dead_letter_id};
 use domain::event::OutboxStatus;
 use domain::notification::EventNotification;
@@ -23,9 +24,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::asked::InPath;
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
 use crate::{Api, Shared};
 
 /// How many redrives and discards of one dead letter are shown.

@@ -12,7 +12,7 @@ use ledger::LedgerError;
 use ledger::notifications::Unread;
 
 use crate::Api;
-use crate::error::ApiError;
+use crate::http::error::ApiError;
 
 /// What each group has read.
 type Reads = BTreeMap<String, BTreeSet<EventId>>;

@@ -7,6 +7,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Html;
+use belfry_http::InPath;
 use domain::recipient::{Channel, Recipient};
 use domain::unsubscribe::UnsubscribeKey;
 use domain::{Audience, UserId};
@@ -14,8 +15,7 @@ use runtime::secrets::Versions;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::asked::InPath;
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, Code, ErrorBody};
 use crate::{Api, Shared};
 
 /// Stops all mail to the recipient whom the link names.

@@ -79,10 +79,8 @@ pub fn start(
     }
     match function.binary.as_str() {
         "api" => {
-            let belfry = api::kernel(&mut start);
+            let router = api::router(&mut start);
             start.finish().map_err(|mistakes| failed(mistakes.to_string()))?;
-            let router = api::router(belfry, &settings, ledger, metrics, &clients.aws);
-            let router = router.map_err(|error| failed(error.to_string()))?;
             let invoked = router.clone();
             let invoked = invocable(Arc::new(move |event| Box::pin(http_event::invoke(invoked.clone(), event))));
             Ok(Started::Http(router, invoked))

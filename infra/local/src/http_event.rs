@@ -102,7 +102,7 @@ fn response(answer: &Value) -> Result<Response, String> {
 /// Invokes an in-process HTTP function with an event, as its `main` does.
 pub async fn invoke(routes: Router, event: Value) -> Result<Value, String> {
     let request = lambda_http::request::from_str(&event.to_string()).map_err(|error| error.to_string())?;
-    let request = api::raw_path::restore(request).map(|body| Body::from(body.to_vec()));
+    let request = belfry_http::raw_path::restore(request).map(|body| Body::from(body.to_vec()));
     let response = routes.oneshot(request).await.unwrap_or_else(|never| match never {});
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX).await.map_err(|error| error.to_string())?;

@@ -40,10 +40,10 @@ impl Named {
     fn key(&self, survey: &Survey) -> Key {
         match self {
             Self::Order { order_id, .. } => survey.orders.place(*order_id),
-            Self::Reservation { reservation_id, .. } => survey.reservations.key(reservation_id),
+            Self::Reservation { reservation_id, .. } => survey.reservations.place(*reservation_id),
             Self::DeadLetter { dead_letter_id, .. } => survey.dead_letters.key(dead_letter_id),
             Self::Entitlement { user_id, stock_keeping_unit, .. } => {
-                survey.entitlements.key(&(user_id.clone(), stock_keeping_unit.clone()))
+                survey.entitlements.place((user_id, stock_keeping_unit))
             }
         }
     }
@@ -53,9 +53,9 @@ impl Named {
         let key = &self.key(survey);
         match self {
             Self::Order { .. } => Beside::of(&survey.orders, found, key).map(|row| row.version()),
-            Self::Reservation { .. } => Beside::of(&survey.reservations, found, key).map(|row| row.version),
+            Self::Reservation { .. } => Beside::of(&survey.reservations, found, key).map(|row| row.version()),
             Self::DeadLetter { .. } => Beside::of(&survey.dead_letters, found, key).map(|row| row.version),
-            Self::Entitlement { .. } => Beside::of(&survey.entitlements, found, key).map(|row| row.version),
+            Self::Entitlement { .. } => Beside::of(&survey.entitlements, found, key).map(|row| row.version()),
         }
     }
 

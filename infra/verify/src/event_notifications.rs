@@ -1,6 +1,7 @@
 //! Event notifications: each matches its event's route, was written by a fan-out with a mark, and the reservation that
 //! its action decided is decided.
 
+use belfry_core::Stored;
 use domain::Time;
 use domain::action;
 use domain::notification::EventNotification;
@@ -21,7 +22,7 @@ pub(crate) struct EventNotificationCase {
     expires_at: Option<Time>,
     event: Beside<EventRow>,
     is_marked: bool,
-    decided: Option<(Uuid, Beside<Reservation>)>,
+    decided: Option<(Uuid, Beside<Stored<Reservation>>)>,
 }
 
 /// The reservation that its action decided.
@@ -44,7 +45,7 @@ impl Check for EventNotificationCase {
     async fn beside(survey: &Survey, rows: Vec<Seen<ToldRow>>) -> Result<Vec<(Key, Self)>, LedgerError> {
         let keys = rows.iter().flat_map(|seen| {
             let notification = &seen.row.shared;
-            let reservation = decided(notification).map(|id| survey.reservations.key(&id));
+            let reservation = decided(notification).map(|id| survey.reservations.place(id));
             let mark = survey.mark_key(&consumer(notification), &notification.event_id);
             [survey.event_key(&notification.event_id), mark].into_iter().chain(reservation)
         });
@@ -54,7 +55,7 @@ impl Check for EventNotificationCase {
             let event = Beside::of(&survey.events, &found, &survey.event_key(&notification.event_id));
             let is_marked = survey.mark(&found, &consumer(notification), &notification.event_id).is_some();
             let decided = decided(notification)
-                .map(|id| (id, Beside::of(&survey.reservations, &found, &survey.reservations.key(&id))));
+                .map(|id| (id, Beside::of(&survey.reservations, &found, &survey.reservations.place(id))));
             (key, Self { row, expires_at, event, is_marked, decided })
         };
         Ok(rows.into_iter().map(case).collect())

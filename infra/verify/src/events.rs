@@ -40,9 +40,9 @@ impl AggregateKey {
         Some(match event.aggregate_type.as_str() {
             "Entitlement" => {
                 let changed = EntitlementChanged::deserialize(&event.payload).ok()?;
-                Self::Entitlement(survey.entitlements.key(&(changed.user_id, changed.stock_keeping_unit)))
+                Self::Entitlement(survey.entitlements.place((&changed.user_id, &changed.stock_keeping_unit)))
             }
-            "Reservation" => Self::Reservation(survey.reservations.key(&id()?)),
+            "Reservation" => Self::Reservation(survey.reservations.place(id()?)),
             "Order" => Self::Order(survey.orders.place(id()?)),
             "Hold" => Self::Hold(survey.holds.place(id()?)),
             "Payment" => Self::Payment(survey.payments.place(id()?)),
@@ -62,8 +62,8 @@ impl AggregateKey {
 
     fn version(&self, survey: &Survey, found: &Found) -> Beside<u64> {
         match self {
-            Self::Entitlement(key) => Beside::of(&survey.entitlements, found, key).map(|row| row.version),
-            Self::Reservation(key) => Beside::of(&survey.reservations, found, key).map(|row| row.version),
+            Self::Entitlement(key) => Beside::of(&survey.entitlements, found, key).map(|row| row.version()),
+            Self::Reservation(key) => Beside::of(&survey.reservations, found, key).map(|row| row.version()),
             Self::Order(key) => Beside::of(&survey.orders, found, key).map(|row| row.version()),
             Self::Hold(key) => Beside::of(&survey.holds, found, key).map(|row| row.version()),
             Self::Payment(key) => Beside::of(&survey.payments, found, key).map(|row| row.version()),

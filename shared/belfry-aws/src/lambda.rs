@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::Config;
+pub use crate::consumer::deadline;
 use crate::{Belfry, Builder, Metrics, clients, log, tables};
 
 /// What a function has when it starts: its settings, AWS clients and metrics. All mistakes in the settings are reported

@@ -27,7 +27,7 @@ pub use entity::{Entity, Revision, Stored, VERSION, WRITTEN_BY};
 pub use event::{Event, EventDraft, IntoEvent, Message, Never, OutboxStatus, Payload, Stamp};
 pub use id::EventId;
 pub use item::{AttributeValue, Corrupt, Item, Key, Place, Table, Unwritable};
-pub use read::{FoundItems, Get, GetItem, ReadSet, Wanted, get};
+pub use read::{FoundItems, Get, GetItem, GetRow, ReadSet, Wanted, get};
 pub use request::{Caller, Fingerprint, IdempotencyKey, NotAKey, Request, StoredResponse};
 pub use saga::Step;
 pub use settings::{BadSetting, BadSettings, Settings};

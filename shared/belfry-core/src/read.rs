@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
 
+use serde::de::DeserializeOwned;
+
 use crate::entity::{Entity, Stored};
-use crate::item::{Corrupt, Item, Place};
+use crate::item::{Corrupt, Item, Place, from_item};
 
 mod sealed {
     pub trait Sealed {}
@@ -155,6 +157,34 @@ impl ReadSet for GetItem {
 
     fn output(&self, found: &FoundItems) -> Result<Self::Output, Corrupt> {
         Ok(found.0.get(&self.0).cloned())
+    }
+}
+
+/// Reads one item of a table that is not an entity's, as this type.
+#[derive(Debug)]
+pub struct GetRow<T> {
+    place: Place,
+    of: PhantomData<fn() -> T>,
+}
+
+impl Place {
+    /// Reads the item at this place as this type.
+    pub fn read_as<T: DeserializeOwned>(self) -> GetRow<T> {
+        GetRow { place: self, of: PhantomData }
+    }
+}
+
+impl<T> sealed::Sealed for GetRow<T> {}
+
+impl<T: DeserializeOwned> ReadSet for GetRow<T> {
+    type Output = Option<T>;
+
+    fn wanted(&self, into: &mut Vec<Wanted>) {
+        into.push(Wanted { place: self.place.clone(), assumed_absent: false });
+    }
+
+    fn output(&self, found: &FoundItems) -> Result<Self::Output, Corrupt> {
+        found.0.get(&self.place).map(|item| from_item(self.place.table.name, item.clone())).transpose()
     }
 }
 

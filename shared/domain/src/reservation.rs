@@ -1,4 +1,4 @@
-//! Reservations: a table asked for at a restaurant, who decides on it, and the four events of its life.
+//! Reservations: a table requested at a restaurant, the steps of it, and its four events.
 //!
 //! ```text
 //! REQUESTED ──accept──▶ ACCEPTED ──cancel──▶ CANCELLED
@@ -6,11 +6,12 @@
 //!     └──────cancel─────────────────────────────┘
 //! ```
 
+use belfry_core::{Entity, EventDraft, Keep, Key, Refusal, Revision, Stamp, Table};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::id::{AgencyId, RestaurantId};
-use crate::{Event, Fresh, Time, UserId};
+use crate::{Time, UserId};
 
 /// The event type of a request.
 pub const REQUESTED: &str = "ReservationRequested";
@@ -21,7 +22,7 @@ pub const REJECTED: &str = "ReservationRejected";
 /// The event type of a cancellation.
 pub const CANCELLED: &str = "ReservationCancelled";
 
-/// The aggregate: one table at one time. Whose it is and what was asked for never change.
+/// One table at one time. Who requested what never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     /// Its own id.
@@ -34,8 +35,6 @@ pub struct Reservation {
     /// Whoever took the last step: accepted, rejected or cancelled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
-    /// Grows by one with each change, from 1.
-    pub version: u64,
     /// When it was requested.
     pub created_at: Time,
     /// When it last changed.
@@ -137,20 +136,47 @@ pub enum Step {
     Cancel,
 }
 
-/// The reservation does not stand where this step begins.
+/// The reservation does not have a status in which this step can be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("already {}", .status.as_str())]
 pub struct StepRefused {
-    /// Where it stands.
+    /// Its status.
     pub status: ReservationStatus,
 }
 
-/// The time asked for has begun or is over.
+/// The requested time is not in the future.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must lie in the future")]
 pub struct SlotHasPassed;
 
-/// Where a step leads from here, or that it may not be taken. Whoever takes steps asks this, by whatever door they come.
+/// Why a request or a step of a reservation is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReservationRefusal {
+    /// There is none, or the caller may not see it.
+    #[error("no such reservation")]
+    Unknown,
+    /// The caller may see it, but not do this.
+    #[error("not for this caller")]
+    NotAllowed,
+    /// The requested time is not in the future.
+    #[error(transparent)]
+    SlotHasPassed(#[from] SlotHasPassed),
+    /// The status does not allow the step.
+    #[error(transparent)]
+    Step(#[from] StepRefused),
+}
+
+impl Refusal for ReservationRefusal {
+    /// Only what the status decides is stored: who may do what, and what time it is, may be another answer for a retry.
+    fn keep(&self) -> Keep {
+        match self {
+            Self::Unknown | Self::NotAllowed | Self::SlotHasPassed(_) => Keep::DoNotStore,
+            Self::Step(_) => Keep::Store,
+        }
+    }
+}
+
+/// The status after a step. Every use case that takes steps asks this function.
 pub fn decide(status: ReservationStatus, step: Step) -> Result<ReservationStatus, StepRefused> {
     match (status, step) {
         (ReservationStatus::Requested, Step::Accept) => Ok(ReservationStatus::Accepted),
@@ -193,13 +219,24 @@ pub struct ReservationChanged {
     pub decided_by: Option<String>,
 }
 
-impl Reservation {
-    /// The kind under which the history of reservations is kept.
-    pub const AGGREGATE: &'static str = "Reservation";
+impl Entity for Reservation {
+    const TABLE: Table = Table::new("reservations", "reservation_id");
+    const KIND: &'static str = "Reservation";
+    type Id<'a> = Uuid;
 
-    /// A reservation as it begins: the time asked for must lie ahead.
-    pub fn request(id: Uuid, asked: ReservationRequest, fresh: &Fresh) -> Result<Self, SlotHasPassed> {
-        if asked.slot_time <= fresh.now {
+    fn key(id: Uuid) -> Key {
+        id.into()
+    }
+
+    fn id(&self) -> Uuid {
+        self.reservation_id
+    }
+}
+
+impl Reservation {
+    /// A new reservation. The requested time must lie in the future.
+    pub fn request(id: Uuid, asked: ReservationRequest, now: Time) -> Result<Self, SlotHasPassed> {
+        if asked.slot_time <= now {
             return Err(SlotHasPassed);
         }
         Ok(Self {
@@ -207,30 +244,29 @@ impl Reservation {
             asked,
             status: ReservationStatus::Requested,
             decided_by: None,
-            version: 1,
-            created_at: fresh.now,
-            updated_at: fresh.now,
+            created_at: now,
+            updated_at: now,
         })
     }
 
     /// The reservation after this step of `by`.
-    pub fn after(&self, step: Step, by: &str, fresh: &Fresh) -> Result<Self, StepRefused> {
-        Ok(Self {
-            status: decide(self.status, step)?,
-            decided_by: Some(by.to_owned()),
-            version: self.version + 1,
-            updated_at: fresh.now,
-            ..self.clone()
-        })
+    pub fn after(&self, step: Step, by: &str, now: Time) -> Result<Self, StepRefused> {
+        let status = decide(self.status, step)?;
+        Ok(Self { status, decided_by: Some(by.to_owned()), updated_at: now, ..self.clone() })
     }
 
-    /// The event that reports that this reservation came to stand as it does.
-    pub fn changed(&self, fresh: &Fresh, actor: &str) -> Result<Event, serde_json::Error> {
+    /// The event that reports what a reservation became.
+    pub fn event(after: &Revision<Self>, stamp: Stamp) -> EventDraft {
+        after.changed(after.version(), stamp)
+    }
+
+    /// The event that reports this version of it.
+    pub fn changed(&self, version: u64, stamp: Stamp) -> EventDraft {
         let event_type = self.status.event_type();
         let payload = ReservationChanged {
-            event_id: fresh.event_id.to_string(),
+            event_id: stamp.event_id.to_string(),
             event_type: event_type.to_owned(),
-            occurred_at: fresh.now,
+            occurred_at: stamp.now,
             reservation_id: self.reservation_id,
             customer_id: self.asked.customer_id.clone(),
             restaurant_id: self.asked.restaurant_id.clone(),
@@ -238,21 +274,10 @@ impl Reservation {
             party_size: self.asked.party_size,
             slot_time: self.asked.slot_time,
             status: self.status,
-            version: self.version,
+            version,
             decided_by: self.decided_by.clone(),
         };
-        Ok(Event {
-            event_id: fresh.event_id.into(),
-            event_type: event_type.to_owned(),
-            aggregate_type: Self::AGGREGATE.to_owned(),
-            aggregate_id: self.reservation_id.to_string(),
-            version: Some(self.version),
-            occurred_at: fresh.now,
-            recorded_at: fresh.now,
-            actor: Some(actor.to_owned()),
-            traceparent: None,
-            payload: serde_json::to_value(payload)?,
-        })
+        EventDraft::new(event_type, (Self::KIND, self.reservation_id.to_string()), &payload).version(version)
     }
 }
 

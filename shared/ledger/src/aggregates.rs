@@ -1,16 +1,17 @@
 //! Aggregates: things with a version, one item each. The next aggregate is one `impl` in one file.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
 use crate::commit::Write;
 use crate::error::{Corrupt, LedgerError};
 use crate::item::{Item, Key, from_item, number, to_item};
-use crate::read::{Found, Page, Query};
+use crate::read::Found;
 
 /// A thing with a version. It is stored as `serde` writes it, so its fields are the attributes; one of them must be
 /// called `version`.
@@ -30,6 +31,24 @@ pub trait Aggregate: Serialize + DeserializeOwned {
     /// Attributes beside its fields: what an index or the table's TTL goes by.
     fn indexed(&self) -> Item {
         Item::new()
+    }
+}
+
+/// An entity of the kernel with the version that the kernel counts, as its item holds them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versioned<E> {
+    /// The entity.
+    #[serde(flatten)]
+    pub entity: E,
+    /// Grows by one with each change, from 1.
+    pub version: u64,
+}
+
+impl<E> Deref for Versioned<E> {
+    type Target = E;
+
+    fn deref(&self) -> &E {
+        &self.entity
     }
 }
 
@@ -86,21 +105,6 @@ impl<A: Aggregate> Aggregates<A> {
     pub async fn get(&self, ledger: &Ledger, id: &A::Id) -> Result<Option<A>, LedgerError> {
         let item = ledger.get(&self.key(id)).await?;
         Ok(item.map(|item| self.parse(item)).transpose()?)
-    }
-
-    /// One page of a partition's aggregates in the order of their sort key, from behind `after`.
-    pub(crate) async fn page(
-        &self,
-        ledger: &Ledger,
-        (hash, value): (&'static str, &str),
-        sort: &'static str,
-        limit: u16,
-        after: Option<&str>,
-    ) -> Result<Page<A>, LedgerError> {
-        let partition = Key::new(&self.table, hash, value);
-        let page = ledger.query(&Query { partition, sort, after, descending: false, limit }).await?;
-        let rows = page.rows.into_iter().map(|item| self.parse(item)).collect::<Result<_, _>>()?;
-        Ok(Page { rows, next: page.next })
     }
 
     /// The table's name.

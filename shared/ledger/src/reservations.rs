@@ -3,13 +3,13 @@
 use domain::reservation::Reservation;
 use uuid::Uuid;
 
-use crate::aggregates::{Aggregate, Aggregates};
+use crate::aggregates::{Aggregate, Aggregates, Versioned};
 use crate::item::Key;
 
 /// The table.
-pub type Reservations = Aggregates<Reservation>;
+pub type Reservations = Aggregates<Versioned<Reservation>>;
 
-impl Aggregate for Reservation {
+impl Aggregate for Versioned<Reservation> {
     type Id = Uuid;
 
     fn key(table: &str, id: &Uuid) -> Key {

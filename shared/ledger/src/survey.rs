@@ -91,9 +91,9 @@ pub struct ToldRow {
 pub struct Survey {
     ledger: Ledger,
     /// Entitlements.
-    pub entitlements: Whole<Entitlement>,
+    pub entitlements: Whole<Stored<Entitlement>>,
     /// Reservations.
-    pub reservations: Whole<Reservation>,
+    pub reservations: Whole<Stored<Reservation>>,
     /// Orders.
     pub orders: Whole<Stored<Order>>,
     /// Units.
@@ -124,8 +124,8 @@ impl Survey {
         let whole = (name("processed"), std::time::Duration::ZERO);
         Self {
             ledger,
-            entitlements: Whole::new(name("entitlements"), "user_id", Some("stock_keeping_unit"), parse::aggregate),
-            reservations: Whole::new(name("reservations"), "reservation_id", None, parse::aggregate),
+            entitlements: Whole::of_entity(name("entitlements")),
+            reservations: Whole::of_entity(name("reservations")),
             orders: Whole::of_entity(name("orders")),
             stock: Whole::of_entity(name("stock")),
             holds: Whole::of_entity(name("holds")),

@@ -201,6 +201,11 @@ impl Metrics {
         Self::in_namespace(NAMESPACE.to_owned(), writer)
     }
 
+    /// To where the metrics of a function on the kernel go.
+    pub fn of(sink: BoxEntrySink) -> Self {
+        Self { sink }
+    }
+
     fn in_namespace<W: io::Write>(namespace: String, writer: impl Fn() -> W + Send + Sync + 'static) -> Self {
         let writer = Arc::new(writer);
         let stream = Emf::builder(namespace, vec![vec![]]).build().output_to_makewriter(move || writer());

@@ -3,6 +3,7 @@
 
 pub mod connections;
 pub mod delivery_job;
+pub mod entitlements;
 pub mod event_notifications;
 pub mod group_reads;
 pub mod inboxes;

@@ -13,8 +13,8 @@ use belfry_aws::commit::Expression;
 use belfry_aws::id::compose;
 use belfry_aws::item::{from_item, number, spread, text_of, to_item, to_value};
 use belfry_aws::{
-    Belfry, Command, Commit, Context, Corrupt, Error, Found, GetItem, Item, Keep, Key, Page, Place, Refusal, Table,
-    Timestamp, Unwritable, Write,
+    Belfry, Command, Commit, Context, Corrupt, Error, Found, GetItem, GetRow, Item, Keep, Key, Page, Place, Refusal,
+    Table, Timestamp, Unwritable, Write,
 };
 use domain::recipient::{Preference, Recipient};
 use domain::routing::Group;
@@ -57,6 +57,14 @@ pub(crate) fn recipient_key(audience: Audience, user_id: &UserId) -> String {
 /// The place of a recipient.
 pub fn place(audience: Audience, user_id: &UserId) -> Place {
     TABLE.at(recipient_key(audience, user_id))
+}
+
+/// Reads a recipient's record for a decision.
+pub type RecipientRecord = GetRow<Recipient>;
+
+/// Reads the record of this recipient for a decision.
+pub fn by_id(audience: Audience, user_id: &UserId) -> RecipientRecord {
+    place(audience, user_id).read_as()
 }
 
 /// Reads an item.

@@ -87,7 +87,7 @@ fn accepted(log: &Inner, is_meant: impl Fn(&Op) -> bool) -> Vec<(&usize, &Asked,
 }
 
 /// Each grant and revoke that was accepted is one version.
-fn entitlements_are_right(log: &Inner, rows: &[Entitlement]) -> Vec<String> {
+fn entitlements_are_right(log: &Inner, rows: &[Stored<Entitlement>]) -> Vec<String> {
     let mut versions: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     for (_, _, answer) in accepted(log, |op| matches!(op, Op::Grant { .. } | Op::Revoke { .. })) {
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
@@ -99,8 +99,8 @@ fn entitlements_are_right(log: &Inner, rows: &[Entitlement]) -> Vec<String> {
         let key = (row.user_id.to_string(), row.stock_keeping_unit.to_string());
         let mut answered = versions.remove(&key).unwrap_or_default();
         answered.sort_unstable();
-        if !answered.iter().copied().eq(1..=row.version) {
-            wrong.push(format!("entitlement {key:?}: version {}, answered versions {answered:?}", row.version));
+        if !answered.iter().copied().eq(1..=row.version()) {
+            wrong.push(format!("entitlement {key:?}: version {}, answered versions {answered:?}", row.version()));
         }
     }
     wrong.extend(versions.into_keys().map(|key| format!("entitlement {key:?}: answered, and not there")));
@@ -125,7 +125,7 @@ fn created_once<'a>(what: &str, answered: &[&'a str], there: &BTreeSet<String>) 
 }
 
 /// Each accepted step, by whichever door, is one version.
-fn reservations_are_right(log: &Inner, rows: &[Reservation]) -> Vec<String> {
+fn reservations_are_right(log: &Inner, rows: &[Stored<Reservation>]) -> Vec<String> {
     let created = accepted(log, |op| matches!(op, Op::Reserve { .. }));
     let ids: Vec<&str> = created.iter().filter_map(|(_, _, answer)| answer["reservation_id"].as_str()).collect();
     let there = rows.iter().map(|row| row.reservation_id.to_string()).collect();
@@ -144,8 +144,8 @@ fn reservations_are_right(log: &Inner, rows: &[Reservation]) -> Vec<String> {
     for row in rows {
         let id = row.reservation_id.to_string();
         let answered = 1 + steps.get(&id).copied().unwrap_or_default();
-        if answered != row.version {
-            wrong.push(format!("reservation {id}: version {}, {answered} accepted commands", row.version));
+        if answered != row.version() {
+            wrong.push(format!("reservation {id}: version {}, {answered} accepted commands", row.version()));
         }
     }
     let twice = acted.iter().filter(|(_, times)| **times > 1);

@@ -165,8 +165,8 @@ impl<P: Process> tower::Service<LambdaEvent<SqsEvent>> for Processor<P> {
     }
 }
 
-/// The moment after which no attempt starts, from the deadline of Lambda's context.
-pub(crate) fn deadline(millis: u64) -> Option<Instant> {
+/// The moment after which no attempt starts, from the deadline of Lambda's context in milliseconds since the epoch.
+pub fn deadline(millis: u64) -> Option<Instant> {
     // Local invocations have none.
     if millis == 0 {
         return None;

@@ -2,16 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::entitlement::EntitlementStatus;
-use domain::{Audience, StockKeepingUnit, Time, UserId};
+use belfry_http::{InPath, Paging, cursor};
+use domain::entitlement::{Entitlement, EntitlementStatus};
+use domain::{StockKeepingUnit, Time, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::readable_user;
 use crate::Shared;
-use crate::asked::InPath;
-use crate::caller::{Caller, Scope};
-use crate::error::{ApiError, Code, ErrorBody};
-use crate::page::{Paging, cursor};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::Caller;
 
 /// A page of a user's entitlements, in the order of their units.
 #[utoipa::path(
@@ -31,29 +31,14 @@ pub async fn list_entitlements(
     paging: Paging,
 ) -> Result<Json<EntitlementList>, ApiError> {
     let user_id = readable_user(&caller, user_id)?;
-    let page = api.entitlements.of_user(&api.commands.ledger, &user_id, paging.limit, paging.after.as_deref()).await?;
-    let entitlements = page.rows.into_iter().map(|entitlement| Listed {
-        stock_keeping_unit: entitlement.stock_keeping_unit,
-        status: entitlement.status,
-        version: entitlement.version,
-        updated_at: entitlement.updated_at,
+    let page = store::entitlements::of_user(&api.belfry, &user_id, paging.limit, paging.after.as_deref()).await?;
+    let entitlements = page.rows.into_iter().map(|stored| {
+        let version = stored.version();
+        let Entitlement { stock_keeping_unit, status, updated_at, .. } = stored.into_inner();
+        Listed { stock_keeping_unit, status, version, updated_at }
     });
-    Ok(Json(EntitlementList {
-        user_id,
-        entitlements: entitlements.collect(),
-        next_cursor: page.next.as_deref().map(cursor),
-    }))
-}
-
-/// The user whose entitlements the caller may read: themselves, or anybody with a scope for it. Somebody else is not
-/// told from nobody.
-pub fn readable_user(caller: &Caller, user_id: String) -> Result<UserId, ApiError> {
-    let user_id = UserId::parse(user_id).map_err(|error| ApiError::field("user_id", error))?;
-    let scoped = caller.may(Scope::Operate) || caller.may(Scope::CommandsWrite);
-    if scoped || caller.is(Audience::Customer, &user_id) {
-        return Ok(user_id);
-    }
-    Err(ApiError::new(Code::NotFound, "no such user"))
+    let entitlements = entitlements.collect();
+    Ok(Json(EntitlementList { user_id, entitlements, next_cursor: page.next.as_deref().map(cursor) }))
 }
 
 /// A page of a user's entitlements.

@@ -1,6 +1,6 @@
 //! The caller: the claims that the authorizer left in the request context.
 //!
-//! API Gateway hands every claim over as text, and lists as `[a b]`; a scope claim is text with spaces.
+//! API Gateway hands over every claim as text, and lists as `[a b]`; a scope claim is text with spaces.
 
 use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
@@ -8,11 +8,11 @@ use std::marker::PhantomData;
 use axum::extract::FromRequestParts;
 use axum::http::Extensions;
 use axum::http::request::Parts;
+use belfry_http::{Identity, JwtCaller, jwt_claims};
 use domain::id::Line;
 use domain::{Audience, UserId};
-use lambda_http::request::RequestContext;
 
-use crate::error::{ApiError, Code};
+use super::error::{ApiError, Code};
 
 /// Who calls, and what they may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,9 +127,7 @@ impl Caller {
     }
 
     fn from_claims(claims: &HashMap<String, String>) -> Option<Self> {
-        let subject = claims.get("sub").filter(|subject| !subject.is_empty())?;
-        let identity =
-            domain::Caller { issuer: claims.get("iss").cloned().unwrap_or_default(), subject: subject.clone() };
+        let JwtCaller(identity) = JwtCaller::of(claims)?;
         let scopes = claims.get("scope").or_else(|| claims.get("scp")).map_or("", String::as_str);
         let scopes =
             scopes.trim_start_matches('[').trim_end_matches(']').split([' ', ',']).filter(|scope| !scope.is_empty());
@@ -142,27 +140,22 @@ impl Caller {
     }
 }
 
+impl Identity for Caller {
+    fn read(extensions: &Extensions) -> Option<Self> {
+        Self::from_claims(jwt_claims(extensions)?)
+    }
+
+    fn caller(&self) -> &domain::Caller {
+        &self.identity
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let claims = context(&parts.extensions)
-            .and_then(|context| context.authorizer.as_ref())
-            .and_then(|authorizer| authorizer.jwt.as_ref())
-            .map(|jwt| &jwt.claims);
-        claims.and_then(Self::from_claims).ok_or_else(|| ApiError::new(Code::Unauthenticated, "no valid token"))
-    }
-}
-
-/// The request's id, as the gateway gave it.
-pub fn request_id(extensions: &Extensions) -> Option<String> {
-    context(extensions).and_then(|context| context.request_id.clone())
-}
-
-fn context(extensions: &Extensions) -> Option<&lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequestContext> {
-    match extensions.get::<RequestContext>() {
-        Some(RequestContext::ApiGatewayV2(context)) => Some(context),
-        _ => None,
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| ApiError::new(Code::Unauthenticated, "no valid token"))
     }
 }
 

@@ -5,18 +5,17 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::entitlement::EntitlementChanged;
+use belfry_aws::outbox::History as Events;
+use belfry_http::{HttpError, InPath, Paging, bad_cursor, cursor};
+use domain::entitlement::{self, EntitlementChanged};
 use domain::{EventId, StockKeepingUnit, Time, UserId};
-use ledger::events::Trail;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::readable_user;
 use crate::Shared;
-use crate::asked::InPath;
-use crate::caller::Caller;
-use crate::error::{ApiError, ErrorBody};
-use crate::list_entitlements::readable_user;
-use crate::page::{Paging, bad_cursor, cursor};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::Caller;
 
 /// A page of an entitlement's audit trail.
 #[utoipa::path(
@@ -37,11 +36,10 @@ pub async fn entitlement_history(
     paging: Paging,
 ) -> Result<Json<History>, ApiError> {
     let user_id = readable_user(&caller, user_id)?;
-    let unit = StockKeepingUnit::parse(unit).map_err(|error| ApiError::field("stock_keeping_unit", error))?;
-    let aggregate = domain::entitlement::aggregate(&user_id, &unit);
-    let ledger = &api.commands.ledger;
+    let unit = StockKeepingUnit::parse(unit).map_err(|error| HttpError::field("stock_keeping_unit", error))?;
+    let (kind, id) = entitlement::history((&user_id, &unit));
     let after = paging.after.as_deref().map(read_cursor).transpose()?;
-    let page = api.commands.events.of_aggregate(ledger, Trail::Own(&aggregate), paging.limit, after).await?;
+    let page = api.belfry.history(Events::Own((kind, &id)), paging.limit, after).await?;
     let events = page.rows.into_iter().map(|past| {
         let changed: EntitlementChanged = serde_json::from_value(past.payload)?;
         Ok(HistoryEntry {
@@ -59,7 +57,7 @@ pub async fn entitlement_history(
 }
 
 /// The sequence and the event id that a cursor of this list holds.
-fn read_cursor(after: &str) -> Result<(&str, &str), ApiError> {
+fn read_cursor(after: &str) -> Result<(&str, &str), HttpError> {
     let (sequence, event_id) = after.split_once('#').ok_or_else(bad_cursor)?;
     let is_sequence = !sequence.is_empty() && sequence.bytes().all(|byte| byte.is_ascii_digit());
     if is_sequence && EventId::parse(event_id).is_ok() { Ok((sequence, event_id)) } else { Err(bad_cursor()) }

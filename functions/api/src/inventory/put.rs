@@ -1,22 +1,21 @@
-//! `PUT` and `GET /v1/inventory/{stock_keeping_unit}`: how much of a unit there is, and what it costs; for operators.
+//! `PUT /v1/inventory/{stock_keeping_unit}`: sets how much of a unit is available, and its price.
 //!
-//! A put sets what is available and the price; what is reserved and sold stays. It is guarded by the version that it read,
-//! or by that of `If-Match`: an order that reserves at the same moment is not overwritten. Two round trips.
+//! What is reserved and sold stays. The write depends on the version that was read, or on that of `If-Match`: an order that
+//! reserves at the same moment is not overwritten. Two round trips, one write unit.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use belfry_aws::{Command, Commit, Context, Entity, Get, Keep, Refusal, Revision, Stored};
+use belfry_http::{InPath, JsonBody};
 use domain::StockKeepingUnit;
 use domain::stock::Stock;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use serde::Deserialize;
 
+use super::StockView;
 use crate::Shared;
-use crate::asked::InPath;
-use crate::body::JsonBody;
-use crate::caller::{Allowed, Operate};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::http::error::{ApiError, ErrorBody};
+use crate::http::identity::{Allowed, Operate};
 
 /// The most of a unit, and the most it may cost: far from where sums end.
 const MOST: u64 = 1_000_000_000_000;
@@ -55,26 +54,7 @@ pub async fn put_stock(
     check(&wanted)?;
     let command = AdjustStock { unit, wanted, if_match: if_match(&headers)? };
     let adjusted = api.belfry.run(&Context::begin().at(api.belfry.now()), &command).await?;
-    let stock = adjusted.map_err(|refused| ApiError::new(Code::OrderStateConflict, refused.to_string()))?;
-    Ok(Json(StockView::of(&stock, stock.version())))
-}
-
-/// A unit as it stands.
-#[utoipa::path(
-    get,
-    path = "/v1/inventory/{stock_keeping_unit}",
-    security(("jwt" = ["operate"])),
-    params(("stock_keeping_unit" = String, Path)),
-    responses((status = 200, body = StockView), (status = 404, body = ErrorBody))
-)]
-pub async fn show_stock(
-    State(api): Shared,
-    _: Allowed<Operate>,
-    InPath(unit): InPath<String>,
-) -> Result<Json<StockView>, ApiError> {
-    let unknown = || ApiError::new(Code::NotFound, "no such unit");
-    let unit = StockKeepingUnit::parse(unit).map_err(|_| unknown())?;
-    let stock = api.belfry.get::<Stock>(&unit).await?.ok_or_else(unknown)?;
+    let stock = adjusted?;
     Ok(Json(StockView::of(&stock, stock.version())))
 }
 
@@ -102,9 +82,10 @@ struct AdjustStock {
     if_match: Option<u64>,
 }
 
+/// The unit has another version than `If-Match` names.
 #[derive(Debug, thiserror::Error)]
 #[error("the version is {version} and not {expected}")]
-struct OtherVersion {
+pub struct OtherVersion {
     version: u64,
     expected: u64,
 }
@@ -136,32 +117,5 @@ impl Command for AdjustStock {
         let next = Stock { stock_keeping_unit, available, reserved, sold, unit_price, currency, updated_at: ctx.now() };
         let next = Revision::of(stock.as_ref(), next);
         Ok(ctx.commit().put(&next).output(next))
-    }
-}
-
-/// A unit as it is answered.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct StockView {
-    #[schema(value_type = String)]
-    stock_keeping_unit: StockKeepingUnit,
-    available: u64,
-    reserved: u64,
-    sold: u64,
-    unit_price: u64,
-    currency: String,
-    version: u64,
-}
-
-impl StockView {
-    fn of(stock: &Stock, version: u64) -> Self {
-        Self {
-            stock_keeping_unit: stock.stock_keeping_unit.clone(),
-            available: stock.available,
-            reserved: stock.reserved,
-            sold: stock.sold,
-            unit_price: stock.unit_price,
-            currency: stock.currency.clone(),
-            version,
-        }
     }
 }
