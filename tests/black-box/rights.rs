@@ -91,7 +91,7 @@ async fn denied(stack: &Stack) -> Vec<String> {
 
 #[tokio::test]
 async fn what_a_role_does_not_allow_is_denied_by_name() {
-    let line = "Action: [dynamodb:PutItem, dynamodb:GetItem], Resource: !GetAtt StockTable.Arn";
+    let line = "Action: [dynamodb:BatchGetItem, dynamodb:GetItem, dynamodb:PutItem], Resource: !GetAtt StockTable.Arn";
     let stack = without(line, ("PutItem", "UpdateItem")).await;
     let adjusted = json!({"available": 5, "unit_price": 250, "currency": "EUR"});
     let answer = stack.operator().await.put("/v1/inventory/a", &adjusted).await;
