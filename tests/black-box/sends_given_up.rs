@@ -104,7 +104,7 @@ async fn a_redriven_order_that_dies_opens_its_dead_letter_again() {
     stack.idle().await;
     assert_eq!(open_letters(&stack).await, std::slice::from_ref(&letter));
     // No receive can claim the send, and the queue gives the order up.
-    stack.proxy().break_next_with("PutItem", "PROCESSING", &[Fault::Throttled; 40]);
+    stack.proxy().break_next_with("PutItem", "PROCESSING", &[Fault::Throttled; 200]);
     redrive(&stack, &letter).await;
     stack.proxy().mend();
     let open = open_letters(&stack).await;
@@ -153,7 +153,7 @@ async fn what_cannot_be_read_is_a_dead_letter_and_holds_no_other_up() {
     let letters = open_letters(&stack).await;
     assert_eq!(letters.len(), 1, "one of the send, wherever the order died: {letters:?}");
     let reason = letters[0]["reason"].as_str().expect("a reason");
-    assert!(reason.starts_with("corrupt item in belfry-local-sends"), "{reason}");
+    assert!(reason.starts_with("corrupt item in sends"), "{reason}");
     // The batch holds one send, and the first is the one that cannot be read.
     announce(&stack, "f", &["SMS"]).await;
     let swept = stack.sweep_for("sends").await + stack.sweep_for("sends").await;
@@ -183,7 +183,7 @@ async fn a_recipient_who_cannot_be_read_fails_the_send_and_not_the_worker() {
     let letters = open_letters(&stack).await;
     assert_eq!(letters.len(), 1);
     assert!(
-        letters[0]["reason"].as_str().is_some_and(|reason| reason.contains("corrupt item in belfry-local-recipients"))
+        letters[0]["reason"].as_str().is_some_and(|reason| reason.contains("corrupt item in recipients"))
     );
 }
 

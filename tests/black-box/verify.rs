@@ -64,7 +64,7 @@ async fn a_unit_that_never_stands_still_is_undecided_and_that_is_not_holding() {
     let unit = stack.items("stock").await.remove(0)["stock_keeping_unit"].clone();
     let pages = std::cell::Cell::new(0);
     let moves = |progress: &verify::Progress<'_>| {
-        if progress.done || !progress.table.starts_with("belfry-local-stock against belfry-local-holds, round ") {
+        if progress.done || !progress.table.starts_with("belfry-local-stock compared with belfry-local-holds, round ") {
             return;
         }
         pages.set(pages.get() + 1);

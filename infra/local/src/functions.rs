@@ -9,8 +9,6 @@ use std::time::Duration;
 use belfry_aws::lambda::Start;
 use futures_util::future::BoxFuture;
 use lambda_runtime::LambdaEvent;
-use ledger::Ledger;
-use runtime::Settings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -61,14 +59,11 @@ pub fn start(
     activity: &Activity,
     metrics: &RecentMetrics,
 ) -> Result<Started, StartError> {
-    let own: belfry_aws::Settings = environment.clone().into_iter().collect();
-    let settings: Settings = environment.into_iter().collect();
-    let own_metrics = metrics.kernel_sink();
+    let own: belfry_aws::Settings = environment.into_iter().collect();
+    let own_metrics = metrics.sink();
     let mut start = Start::with(own, clients.aws.clone(), clients.dynamodb.clone(), clients.sqs.clone(), own_metrics);
-    let ledger = Ledger::new(clients.dynamodb.clone());
     let failed = |problem: String| StartError { name: function.logical_id.clone(), problem };
     let invocable = |handler| Invocable::new(function, Duration::ZERO, handler, activity);
-    let metrics = metrics.sink();
     // Built with the settings of the environment. All mistakes are reported together.
     macro_rules! on_the_kernel {
         ($function:expr) => {{

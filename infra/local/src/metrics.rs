@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use runtime::Metrics;
+use belfry_aws::Metrics;
 use serde_json::Value;
 
 use crate::pulse::Pulse;
@@ -24,16 +24,10 @@ struct Line {
 }
 
 impl RecentMetrics {
-    /// Metrics that are written here.
+    /// The same for functions on the kernel.
     pub fn sink(&self) -> Metrics {
         let recent = self.clone();
         Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
-    }
-
-    /// The same for functions on the kernel.
-    pub fn kernel_sink(&self) -> belfry_aws::Metrics {
-        let recent = self.clone();
-        belfry_aws::Metrics::to_each(move || Line { bytes: Vec::new(), recent: recent.clone() })
     }
 
     /// Oldest first.

@@ -226,7 +226,7 @@ pub async fn sends() -> Stack {
         everybody(&stack).await;
         stack.proxy().break_next_with("PutItem", "sent_at", &[Fault::AnswerLost]);
         announce(&stack, &format!("lost-{channel}"), channel).await;
-        stack.proxy().break_next_with("BatchGetItem", "belfry-local-sends", &[Fault::Throttled; 8]);
+        stack.proxy().break_next_with("BatchGetItem", "belfry-local-sends", &[Fault::Throttled; 16]);
         announce(&stack, &format!("late-{channel}"), channel).await;
         assert_eq!(stack.proxy().unmet(), 0, "{channel}");
         stack.fault(channel, "error", Some(2)).await;

@@ -153,11 +153,6 @@ pub fn request(caller: &str, key: &str, body: &Value) -> Request {
     }
 }
 
-/// An item of these text attributes.
-pub fn item(attributes: &[(&str, &str)]) -> Item {
-    attributes.iter().map(|(name, value)| ((*name).to_owned(), AttributeValue::S((*value).to_owned()))).collect()
-}
-
 /// The records of a stream with these images.
 pub fn records(images: &[Item]) -> Vec<belfry_aws::aws_lambda_events::dynamodb::EventRecord> {
     let record = |(n, image): (usize, &Item)| {
