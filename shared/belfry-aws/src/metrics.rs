@@ -174,7 +174,8 @@ impl Metrics {
         drop(entry.append_on_drop(self.sink()));
     }
 
-    pub(crate) fn command(&self, command: &'static str, outcome: CommandOutcome, races: u32) {
+    /// Counts one command. The kernel does this for those that it executes.
+    pub fn command(&self, command: &'static str, outcome: CommandOutcome, races: u32) {
         let count = |counted| u32::from(outcome == counted);
         let entry = CommandMetrics {
             timestamp: SystemTime::now(),

@@ -2,10 +2,11 @@
 
 use super::{deployed, each_of, items, section, text, variable};
 use crate::metrics::RecentMetrics;
+use belfry_aws::metrics::{CommandOutcome, Consumed, Relayed};
 use crate::template::Value;
 use domain::order::OrderStatus;
 use domain::recipient::Channel;
-use runtime::metrics::{Anomalies, Consumed, Delivered, Ended, Relayed};
+use store::metrics::{Anomalies, Delivered};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -81,13 +82,13 @@ pub(super) fn alarmed(namespace: &str, name: &str, dimension: &str) -> BTreeSet<
 fn emitted() -> BTreeSet<(String, BTreeSet<String>)> {
     let recent = RecentMetrics::default();
     let metrics = recent.sink();
-    metrics.command("grant", Ended::Accepted, 0);
-    metrics.events_in(1, 0);
+    metrics.command("grant", CommandOutcome::Accepted, 0);
+    runtime::Metrics::of(metrics.sink()).events_in(1, 0);
     metrics.consumed("order", &Consumed::default());
-    store::metrics::saga_ended(&recent.kernel_sink(), OrderStatus::Completed);
-    metrics.delivered("EMAIL", &Delivered::default());
+    store::metrics::saga_ended(&metrics, OrderStatus::Completed);
+    store::metrics::delivered(&metrics, Channel::Email, &Delivered::default());
     metrics.relayed("stream", &Relayed { lag: vec![Duration::from_millis(1)], ..Relayed::default() });
-    metrics.anomalies(&Anomalies::default());
+    store::metrics::anomalies(&metrics, &Anomalies::default());
     let mut all = BTreeSet::new();
     for line in recent.lines() {
         for directive in line["_aws"]["CloudWatchMetrics"].as_array().expect("directives") {
