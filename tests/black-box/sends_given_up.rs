@@ -182,9 +182,7 @@ async fn a_recipient_who_cannot_be_read_fails_the_send_and_not_the_worker() {
     assert_eq!(stack.column("sends", "status").await, ["FAILED"]);
     let letters = open_letters(&stack).await;
     assert_eq!(letters.len(), 1);
-    assert!(
-        letters[0]["reason"].as_str().is_some_and(|reason| reason.contains("corrupt item in recipients"))
-    );
+    assert!(letters[0]["reason"].as_str().is_some_and(|reason| reason.contains("corrupt item in recipients")));
 }
 
 #[tokio::test]

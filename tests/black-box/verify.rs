@@ -78,7 +78,7 @@ async fn a_unit_that_never_stands_still_is_undecided_and_that_is_not_holding() {
     let report = verify::verify(&survey, &terms, &pace, moves).await.expect("it can be read");
     assert_eq!(report.undecided, [unit.as_s().expect("a name").as_str()], "{report}");
     assert_eq!(report.verdict(), verify::Verdict::Undecided, "{report}");
-    assert!(report.to_string().ends_with("nothing wrong, but 1 undecided"), "{report}");
+    assert!(report.to_string().ends_with("no violations, but 1 undecided"), "{report}");
     assert_eq!(pages.get(), 12, "a page of each segment in each of four rounds");
     let still = stack.verify().await;
     assert!(still.holds(), "{still}");

@@ -2,7 +2,9 @@
 //!
 //! One round trip, three items: the copy, the event, the response.
 
-use belfry_aws::{Belfry, Command, Commit, Context, Entity, Found, Get, Keep, Payload, Refusal, StoredResponse, entity};
+use belfry_aws::{
+    Belfry, Command, Commit, Context, Entity, Found, Get, Keep, Payload, Refusal, StoredResponse, entity,
+};
 use belfry_http::axum::extract::State;
 use belfry_http::{ErrorCode, HttpError, Keyed};
 use serde::{Deserialize, Serialize};

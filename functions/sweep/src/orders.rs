@@ -17,7 +17,8 @@ impl Sweep {
         let begun = tokio::time::Instant::now();
         let mut swept = Swept::default();
         while begun.elapsed() < BUDGET {
-            let overdue = store::orders::overdue(&self.belfry, self.belfry.now(), self.belfry.config().outbox_batch).await?;
+            let overdue =
+                store::orders::overdue(&self.belfry, self.belfry.now(), self.belfry.config().outbox_batch).await?;
             let mut cancelled = 0;
             for some in overdue.chunks(PARALLEL_UPDATES) {
                 for done in join_all(some.iter().map(|order| self.time_out(order))).await {

@@ -39,7 +39,7 @@ pub fn relay(belfry: &Belfry) -> Relay {
 /// A record of the stream, as far as it can be read.
 #[derive(Debug)]
 enum Record {
-    Readable(StoredEvent),
+    Readable(Box<StoredEvent>),
     Unreadable { event_id: EventId, problem: Corrupt },
     WithoutId,
 }
@@ -227,7 +227,7 @@ impl Record {
 fn read(record: &EventRecord) -> Record {
     let image: Item = record.change.new_image.clone().into_inner();
     match outbox::read_stored(&image) {
-        Ok(stored) => Record::Readable(stored),
+        Ok(stored) => Record::Readable(Box::new(stored)),
         Err(problem) => match outbox::read_id(&record.change.keys.clone().into_inner()) {
             Some(event_id) => Record::Unreadable { event_id, problem },
             None => Record::WithoutId,

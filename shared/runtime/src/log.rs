@@ -10,10 +10,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::settings::{BadSetting, Settings};
 
 /// Our own crates. The level is theirs alone: what the SDK says below WARN may hold bodies and credentials.
-const OURS: [&str; 20] = [
+const OURS: [&str; 21] = [
     "api",
     "belfry_aws",
     "belfry_core",
+    "belfry_http",
     "channels",
     "dead_letters",
     "deliver",

@@ -93,10 +93,10 @@ pub async fn get_all(
 /// still has stay suppressed.
 pub async fn put(belfry: &Belfry, recipient: &Recipient) -> Result<(), Error> {
     let after = |before: Option<&Recipient>| {
-        RecipientChange::Replace(match before {
+        RecipientChange::Replace(Box::new(match before {
             Some(before) => recipient.clone().keeping_suppressions(before),
             None => recipient.clone(),
-        })
+        }))
     };
     change(belfry, recipient.user_type, &recipient.user_id, after).await.map(drop)
 }
@@ -176,13 +176,13 @@ fn first_revision(now: Timestamp) -> u64 {
 /// What becomes of a recipient.
 enum RecipientChange {
     None,
-    Replace(Recipient),
+    Replace(Box<Recipient>),
     Delete,
 }
 
 impl From<Option<Recipient>> for RecipientChange {
     fn from(after: Option<Recipient>) -> Self {
-        after.map_or(Self::None, Self::Replace)
+        after.map_or(Self::None, |recipient| Self::Replace(Box::new(recipient)))
     }
 }
 

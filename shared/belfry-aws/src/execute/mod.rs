@@ -98,11 +98,19 @@ pub(crate) struct Execution<'a> {
     pub(crate) name: &'a str,
     pub(crate) guard: Guard<'a>,
     id: Uuid,
+    /// Whether each item says which execution wrote it, because no key and no mark does.
+    is_stamped: bool,
 }
 
 impl<'a> Execution<'a> {
     pub(crate) fn new(name: &'a str, guard: Guard<'a>) -> Self {
-        Self { name, guard, id: Uuid::now_v7() }
+        let is_stamped = matches!(guard, Guard::None);
+        Self { name, guard, id: Uuid::now_v7(), is_stamped }
+    }
+
+    /// An execution whose caller recognises its own writes by their conditions.
+    fn recognised_by_caller(name: &'a str) -> Self {
+        Self { is_stamped: false, ..Self::new(name, Guard::None) }
     }
 }
 
@@ -162,7 +170,7 @@ impl Belfry {
     /// conditions, or by ids that it derives.
     pub async fn commit(&self, ctx: &Context, commit: Commit<()>) -> Result<CommitOutcome, Error> {
         let (body, ()) = commit.into_parts();
-        let execution = Execution::new("commit", Guard::None);
+        let execution = Execution::recognised_by_caller("commit");
         let (mut writes, _) = self.assemble(body, ctx, &execution, None)?;
         let all = writes.len();
         loop {
@@ -365,8 +373,7 @@ impl Belfry {
             writes.push(outbox::entry(self, &event, None)?);
             event_ids.push(event.event_id);
         }
-        // Without a key or a mark, each item says which execution wrote it.
-        if let Guard::None = execution.guard {
+        if execution.is_stamped {
             writes.iter_mut().for_each(|write| write.written_by(execution.id));
         }
         writes.extend(self.guard_write(ctx, execution, response, &event_ids)?);

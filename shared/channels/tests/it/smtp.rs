@@ -202,7 +202,8 @@ impl Identity {
 
 #[tokio::test]
 async fn a_mail_goes_encrypted_to_a_server_that_is_trusted_and_to_no_other() {
-    let encryptions: [(fn(Files) -> Tls, &str); 2] = [(Tls::FromTheStart, "smtps"), (Tls::StartTls, "smtp")];
+    type Encryption = fn(Files) -> Tls;
+    let encryptions: [(Encryption, &str); 2] = [(Tls::FromTheStart, "smtps"), (Tls::StartTls, "smtp")];
     for (tls, scheme) in encryptions {
         let identity = Identity::new();
         let mut server = MailServer::with(MailOptions { tls: tls(identity.files()), login: None }).await;

@@ -2,14 +2,14 @@
 
 use super::{deployed, each_of, items, section, text, variable};
 use crate::metrics::RecentMetrics;
-use belfry_aws::metrics::{CommandOutcome, Consumed, Relayed};
 use crate::template::Value;
+use belfry_aws::metrics::{CommandOutcome, Consumed, Relayed};
 use domain::order::OrderStatus;
 use domain::recipient::Channel;
-use store::metrics::{Anomalies, Delivered};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use store::metrics::{Anomalies, Delivered};
 use yaml_serde::Value as Yaml;
 
 /// A metric that somebody looks at: namespace, name, and its dimensions.
