@@ -6,8 +6,8 @@
 //! ```
 //! # use belfry_core::saga::{Asked, Status, Step};
 //! # use belfry_core::{entity, Commit, Context, Failure, Get, Never, Stored};
-//! # #[derive(serde::Serialize, serde::Deserialize)] struct Hold { order_id: String }
-//! # entity!(Hold in "holds" by order_id);
+//! # #[derive(serde::Serialize, serde::Deserialize)] struct Hold { loan_id: String }
+//! # entity!(Hold in "holds" by loan_id);
 //! struct ReserveStock;
 //! impl Step for ReserveStock {
 //!     type Record = Hold;
@@ -34,8 +34,8 @@
 //! ```compile_fail,E0046
 //! # use belfry_core::saga::{Asked, Status, Step};
 //! # use belfry_core::{entity, Commit, Context, Failure, Get, Never, Stored};
-//! # #[derive(serde::Serialize, serde::Deserialize)] struct Hold { order_id: String }
-//! # entity!(Hold in "holds" by order_id);
+//! # #[derive(serde::Serialize, serde::Deserialize)] struct Hold { loan_id: String }
+//! # entity!(Hold in "holds" by loan_id);
 //! struct ReserveStock;
 //! impl Step for ReserveStock {
 //!     type Record = Hold;

@@ -10,7 +10,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::settings::{BadSetting, Settings};
 
 /// Our own crates. The level is theirs alone: what the SDK says below WARN may hold bodies and credentials.
-const OURS: [&str; 21] = [
+const OURS: [&str; 20] = [
     "api",
     "belfry_aws",
     "belfry_core",
@@ -23,7 +23,6 @@ const OURS: [&str; 21] = [
     "ledger",
     "live",
     "local",
-    "messaging",
     "outbox_stream",
     "payments",
     "provider_http",
